@@ -12,10 +12,12 @@ from accelerator.errors import (
     DefinitionError,
     NotIcebergError,
     StatementError,
+    StatementTooDeepError,
     UnknownColumnError,
     UnknownTableError,
 )
 from cubes.definition import CubeDefinition, define
+from rewrite.bounds import HINT, TooDeepError
 from rewrite.closest import did_you_mean
 from rewrite.dotted import joined, parts_of
 from rewrite.functions import calls_ours
@@ -34,15 +36,17 @@ def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
         block, pin = services.planner.bind(select_sql)
     except DeclinedError as error:
         raise _definition_error(services, error) from error
+    except TooDeepError as error:
+        raise StatementTooDeepError(
+            f"the cube's SELECT isn't parsed: {error}", hint=HINT
+        ) from error
     except SqlglotError as error:
         raise DefinitionError(
             f"the cube's SELECT can't be parsed: {str(error).splitlines()[0]}",
             hint="run the SELECT by itself: Spark says where it is wrong",
         ) from error
     except RecursionError as error:
-        raise DefinitionError(
-            "the cube's SELECT is nested too deeply", hint="compute a column beforehand"
-        ) from error
+        raise StatementTooDeepError("the cube's SELECT is nested too deeply", hint=HINT) from error
     if calls_ours(select_sql):
         raise DefinitionError(
             "has_token and match can't stand in a cube: another release may cut texts otherwise",

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlglot import tokenize
 from sqlglot.errors import SqlglotError
 
 from accelerator.engine_choice import Estimate
@@ -22,6 +21,7 @@ from accelerator.plans.share import SEGMENT
 from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import Tried, decoding_line
 from accelerator.scanned import Scanned
+from rewrite.bounds import tokens_of
 from rewrite.dialects import SPARK
 from rewrite.printable import one_line
 from rewrite.reason import Declined
@@ -343,7 +343,7 @@ def head(sql: str) -> str:
     """The beginning of a statement: what it selects, on one line."""
     text = " ".join(sql.split())
     try:
-        tokens = tokenize(text, read=SPARK)
+        tokens = tokens_of(text, SPARK)
     except SqlglotError:
         return _cut(text, _HEAD)
     depth = 0

@@ -23,6 +23,10 @@ class Failures:
     def count(self, code: str, error: Exception) -> Declined:
         """One more; as a reason, to be shown beside the plain answer."""
         declined = declined_for(code, error)
-        self.counts[code] = self.counts.get(code, 0) + 1
-        _log.warning("fallback %s: %s", code, declined.sentence)
+        self.count_declined(declined)
         return declined
+
+    def count_declined(self, declined: Declined) -> None:
+        """Counts and logs a reason for which the plain statement answers."""
+        self.counts[declined.code] = self.counts.get(declined.code, 0) + 1
+        _log.warning("fallback %s: %s", declined.code, declined.sentence)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sqlglot import exp, tokenize
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
@@ -30,6 +30,7 @@ from accelerator.errors import (
 from accelerator.iceberg import Lake
 from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
+from rewrite.bounds import tokens_of
 from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import PARSER_FAILS, parse
@@ -159,7 +160,7 @@ class Guards:
 def _inserts(sql: str) -> bool:
     """Whether it's FROM … INSERT, maybe several times: the word comes before any SELECT."""
     try:
-        tokens = tokenize(sql, read=SPARK)
+        tokens = tokens_of(sql, SPARK)
     except SqlglotError:
         return False
     depth = 0

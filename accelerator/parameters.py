@@ -23,7 +23,8 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import ParameterError
-from rewrite.parse import check_text, dialect_of
+from rewrite.bounds import tokens_of
+from rewrite.parse import check_text
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -117,7 +118,7 @@ def _markers(sql: str) -> Iterator[tuple[str | None, int, int]]:
     try:
         check_text(sql)
         # Behind a parenthesis no word begins a command, of which the rest would be one token.
-        tokens = dialect_of("spark").tokenize(f"({sql}")[1:]
+        tokens = tokens_of(f"({sql}", "spark", many=True)[1:]
     except SqlglotError as error:
         raise ParameterError(
             f"the statement can't be read: {str(error).splitlines()[0]}",

@@ -26,7 +26,7 @@ from accelerator.store import CubeRecord, Store
 from accelerator.template import Template
 from cubes.definition import CubeDefinition
 from rewrite.block import Block
-from rewrite.parse import parse
+from rewrite.parse import parse, unparsed
 from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
 
@@ -146,7 +146,7 @@ class Planner:
             try:
                 tree = tree or self._parse(sql)
             except SqlglotError as error:
-                return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
+                return PlainPlan(unparsed(error)), False
             found = self._search.plan(sql, tree, scene)
             if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
                 declined = Declined("parse_failed", "Spark's own parser refuses the statement.")

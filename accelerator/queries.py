@@ -48,7 +48,9 @@ from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
 from accelerator.streams import Stream, whole
 from accelerator.translation import Translation
+from rewrite.bounds import CODE, TooDeepError
 from rewrite.client import Client
+from rewrite.parse import unparsed
 from rewrite.reason import Declined, DeclinedError
 
 if TYPE_CHECKING:
@@ -240,8 +242,13 @@ class Queries:
             if unreachable and not self.services.spark_source.started:
                 raise  # a Spark that is started for it would be told of the same catalog
             return PlainPlan(failures.count("metadata_unavailable", error)), False
+        except (TooDeepError, RecursionError) as error:
+            return PlainPlan(failures.count(CODE, error)), False
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(failures.count("planning_failed", error)), False
+        refused = plan.refused()
+        if refused is not None and refused.code == CODE and not cached:
+            failures.count_declined(refused)
         decoding = plan.decoding()
         if decoding is not None and decoding.failed is not None and not cached:
             failures.count("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
@@ -269,7 +276,7 @@ class Queries:
         except DeclinedError as error:
             return PlainPlan(error.declined)
         except SqlglotError as error:
-            return PlainPlan(Declined("parse_failed", str(error).splitlines()[0]))
+            return PlainPlan(unparsed(error))
 
     def _accelerated(
         self, statement: Query, started: float, holds: Callable[[], bool]

@@ -60,7 +60,7 @@ from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.flattened import flattened
 from rewrite.limited import limited
 from rewrite.nested import SELECTS_MAX, Beside, Nested, nested
-from rewrite.parse import parse
+from rewrite.parse import parse, unparsed
 from rewrite.ranges import raises_nothing
 from rewrite.reason import Declined, DeclinedError
 from rewrite.set_operation import above, set_operation
@@ -192,7 +192,7 @@ class CubeSearch:
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), seen.names)
         except SqlglotError as error:
-            declined = Declined("view_unsupported", str(error).splitlines()[0])
+            declined = unparsed(error, "view_unsupported")
             return Found(PlainPlan(declined), seen.names)
         return replace(found, names=tuple(dict.fromkeys((*seen.names, *found.names))))
 

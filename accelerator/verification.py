@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
@@ -28,6 +28,7 @@ from accelerator.plans import Doubt, Plan
 from accelerator.result import Result
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import Query, Verify
+from rewrite.bounds import tree_of
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
 from rewrite.dialects import SPARK
 from rewrite.parse import parse
@@ -395,7 +396,7 @@ def _with_sort_keys(sql: str, block: RowBlock) -> str:
     tree = parse(sql)
     for number, key in enumerate(block.order):
         item = f"{renderer('spark').text(key.expr)} AS acc_key_{number}"
-        tree.append("expressions", parse_one(item, read="spark"))
+        tree.append("expressions", tree_of(item, "spark"))
     return spark_text(tree)
 
 

@@ -7,7 +7,7 @@ catalogs, and what has one part is a name of WITH that is visible there. What na
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import cast
 
@@ -149,22 +149,43 @@ def _name(one: exp.Identifier, dialect: str) -> str:
     return name if one.args.get("quoted") or dialect not in _LOWERED else name.lower()
 
 
-def _tables(tree: exp.Expression) -> Iterator[tuple[exp.Table, frozenset[str]]]:
-    """Each table with the names of WITH that are visible there, in lower case.
+class _Defined:
+    """The names of WITH that a node sees: the first `count` items of one, and those around it.
+
+    The items of one WITH share a dictionary, because a copy for each takes the square of them.
+    """
+
+    __slots__ = ("_around", "_count", "_places")
+
+    def __init__(self, places: Mapping[str, int], count: int, around: _Defined | None) -> None:
+        self._places, self._count, self._around = places, count, around
+
+    def __contains__(self, name: str) -> bool:
+        place = self._places.get(name)
+        if place is not None and place < self._count:
+            return True
+        return self._around is not None and name in self._around
+
+
+def _tables(tree: exp.Expression) -> Iterator[tuple[exp.Table, _Defined]]:
+    """Yields each table with the names of WITH that are visible there, in lower case.
 
     A name is visible behind its own definition: in later ones of its WITH and in the query below.
     """
-    waiting: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
+    waiting: list[tuple[exp.Expr, _Defined]] = [(tree, _Defined({}, 0, None))]
     while waiting:
         node, visible = waiting.pop()
         if isinstance(node, exp.Table):
             yield node, visible
-        inner: list[tuple[exp.Expr, frozenset[str]]] = []
+        inner: list[tuple[exp.Expr, _Defined]] = []
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
-            for one in with_.expressions:
-                inner.append((one, visible))
-                visible |= {one.alias.lower()}
+            places: dict[str, int] = {}
+            around = visible
+            for place, one in enumerate(with_.expressions):
+                inner.append((one, _Defined(places, place, around)))
+                places.setdefault(one.alias.lower(), place)
+            visible = _Defined(places, len(with_.expressions), around)
         inner += [(one, visible) for one in node.iter_expressions() if one is not with_]
         waiting += reversed(inner)
 

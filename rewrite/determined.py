@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
+from rewrite.bounds import tree_of
 from rewrite.dialects import SPARK
 from rewrite.functions import FUNCTIONS, OURS
 from rewrite.parse import written_name
@@ -106,7 +107,7 @@ def uncut(tree: exp.Expression) -> Uncut:
         if place is not None:
             continue
         if isinstance(whole, exp.Select) and not whole.args.get("distinct") and _is_key(item):
-            key = parse_one(f"{item.this.sql(SPARK)} AS {KEY}{number}", read=SPARK)
+            key = tree_of(f"{item.this.sql(SPARK)} AS {KEY}{number}", SPARK)
             whole.append("expressions", key)
     for part in ("limit", "offset", "order"):
         whole.set(part, None)

@@ -12,6 +12,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+from rewrite.bounds import type_of
+
 Kind = Literal[
     "whole",
     "decimal",
@@ -166,7 +168,7 @@ def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
         if kind == "real" and not has_reals:
             kind = "double"
         return Meaning(kind, "UTC" if kind == "moment" else None, short=type_ in _SHORT)
-    return _nested(exp.DataType.build(type_, dialect="spark"), has_reals)
+    return _nested(type_of(type_, "spark"), has_reals)
 
 
 def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:

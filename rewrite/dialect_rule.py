@@ -14,9 +14,9 @@ from typing import cast
 
 from sqlglot import TokenType, exp
 
+from rewrite.bounds import measured, trees_of
 from rewrite.dialect_kinds import KIND, ZONE, Kind, Kinds, Meaning
 from rewrite.dialect_zones import Zones
-from rewrite.parse import dialect_of
 
 
 class UnsureMeaningError(ValueError):
@@ -108,14 +108,13 @@ def constant_text(node: exp.Expr | None, what: str) -> str:
 
 @lru_cache(512)
 def _parsed(template: str) -> exp.Expr:
-    dialect = dialect_of("spark")
     text = f"SELECT {template}"
-    tokens = dialect.tokenize(text)
+    tokens, work = measured(text, "spark")
     for token, behind in pairwise(tokens):
         named = token.text.isidentifier() and token.text.upper() not in _READ
         if named and behind.token_type is TokenType.L_PAREN:
             token.text, token.token_type = _MARK + token.text, TokenType.VAR
-    [select] = dialect.parser().parse(tokens, text)
+    [select] = trees_of(tokens, text, "spark", work)
     found = cast(exp.Select, select).expressions[0]
     for call in found.find_all(exp.Anonymous):
         call.set("this", str(call.this).removeprefix(_MARK))

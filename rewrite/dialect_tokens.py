@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sqlglot import Token, TokenType
-from sqlglot.dialects import Dialect
 
+from rewrite.bounds import tokens_of
 from rewrite.errors import UntranslatedError
 
 HINT = "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
@@ -18,7 +18,7 @@ def checked_tokens(sql: str, dialect: str) -> list[Token]:
     """The text's tokens; UntranslatedError where the parser reads it otherwise than a server."""
     if dialect == "mysql" and "/*!" in sql:
         raise UntranslatedError("a comment that is run isn't translated from mysql", hint=HINT)
-    tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
+    tokens = tokens_of(sql, dialect)
     for one in tokens:
         is_hex = one.token_type == TokenType.HEX_STRING and dialect == _TRINO
         if is_hex and sql[one.start] == "0":

@@ -18,6 +18,7 @@ from sqlglot import Token, exp
 from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
+from rewrite.bounds import TooDeepError, too_deep
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
@@ -123,18 +124,18 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     """The query as Spark SQL; what is no query, or can't be read, as it stands.
 
     `columns` is asked for tables' columns where these decide. UntranslatedError for what isn't
-    surely the same in Spark.
+    surely the same in Spark, StatementTooDeepError beyond a bound.
     """
     if dialect == SPARK:
         return sql
     try:
         tree = parse(sql, dialect)
-    except (UnsureError, RecursionError) as error:
+    except (TooDeepError, UnsureError) as error:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
-        raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=HINT
-        ) from error
+        refused = f"the statement isn't translated from {dialect}: {error}"
+        is_deep = isinstance(error, TooDeepError)
+        raise (too_deep(error) if is_deep else UntranslatedError(refused, hint=HINT)) from error
     except SqlglotError:
         return sql
     if not isinstance(tree, (exp.Query, exp.Values)):
@@ -142,9 +143,8 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     try:
         return _Translation(tree, dialect, columns, checked_tokens(sql, dialect)).text()
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=HINT
-        ) from error
+        refused = f"the statement isn't translated from {dialect}: {error}"
+        raise UntranslatedError(refused, hint=HINT) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,8 @@ def translated_for(
         made.is_renamable = names is not None
         made.check_names()
         return Translated(made.text(), tables, names, timed)
+    except TooDeepError as error:
+        raise too_deep(error) from error
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
 

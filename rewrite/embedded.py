@@ -15,8 +15,8 @@ from functools import cached_property
 
 from sqlglot import TokenType
 
+from rewrite.bounds import tokens_of
 from rewrite.nested import SELECTS_MAX
-from rewrite.parse import dialect_of
 from rewrite.reason import DeclinedError
 
 _SET = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
@@ -80,7 +80,7 @@ class Text:
     """A statement's tokens; DeclinedError where its parentheses don't match."""
 
     def __init__(self, sql: str) -> None:
-        tokens = dialect_of("spark").tokenize(sql)
+        tokens = tokens_of(sql, "spark")
         if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
             tokens = tokens[:-1]
         self.sql, self._tokens = sql, tokens

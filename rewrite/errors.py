@@ -58,6 +58,12 @@ class StatementError(AcceleratorError):
     code = "statement_invalid"
 
 
+class StatementTooDeepError(StatementError):
+    """The statement's text is too long, or nested too deeply, to be parsed safely."""
+
+    code = "statement_too_deep"
+
+
 class UnknownTableError(AcceleratorError):
     """A name that no catalog of the session knows as a table."""
 

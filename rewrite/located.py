@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from rewrite.definitions import Definitions
 from rewrite.nested import Query, defined
 from rewrite.reason import DeclinedError
 
@@ -63,8 +64,9 @@ def visible_to(select: exp.Select) -> Sequence[exp.CTE]:
     return found
 
 
-def is_defined(node: exp.Table) -> bool:
-    """Whether an item of a WITH that it sees has its name."""
+def is_defined(node: exp.Table, known: Definitions | None = None) -> bool:
+    """Whether an item of a WITH that it sees has its name; `known` is that of a walk."""
+    known = known or Definitions()
     if len(node.parts) > 1 or not isinstance(node.this, exp.Identifier):
         return False
     inside: exp.Expr = node
@@ -72,12 +74,11 @@ def is_defined(node: exp.Table) -> bool:
         around = inside.parent
         with_ = around if isinstance(around, exp.With) else around.args.get("with_")
         if isinstance(with_, exp.With):
-            recursive = with_.args.get("recursive")
-            for item in with_.expressions:
-                if item is inside and not recursive:
-                    break  # an item sees those before it, and itself where it may be recursive
-                if item.alias.lower() == node.name.lower():
-                    return True
+            # An item sees those before it, and all of them where it may be recursive.
+            place = None if with_.args.get("recursive") else known.place(with_, inside)
+            limit = len(with_.expressions) if place is None else place
+            if known.before(with_, node.name, limit) is not None:
+                return True
         inside = around
         if isinstance(around, exp.With) and around.parent is not None:
             inside = around.parent

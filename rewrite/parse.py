@@ -7,20 +7,18 @@ names an output by the word that was written. So each call keeps it as `meta["wr
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
+from rewrite.bounds import CODE, TooDeepError, check_length, measured, tokens_of, trees_of
 from rewrite.conserved import lost
+from rewrite.reason import Declined
 from rewrite.spelling import mark, take
 
 PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
 """Over what it doesn't know the parser fails in ways of its own too."""
-_CHARACTERS_MAX = 1_000_000
-"""Of a text that is read at all: the tree of a longer one takes gigabytes, and tens of seconds."""
 _MARK = "acc_word_"
 _WORDS = frozenset({"VAR", "IDENTIFIER", "MATCH"})
 _KEPT = frozenset(
@@ -47,21 +45,17 @@ _TESTS = ("null", "true", "false", "unknown")
 _FIRST_UNIT = re.compile(r"\s*\(\s*'([a-z]+)'\s*,", re.IGNORECASE)
 _LAST_UNIT = re.compile(r",\s*'([a-z]+)'\s*\)", re.IGNORECASE)
 # Possessive, so that a word is never tried in pieces.
+_CALL_MAX = 10_000
+"""The characters of a call in which its unit is looked for."""
 _HINT = re.compile(
     r"/\*\+(?:[\s,]*+\w++(?:\s*+\(\s*+[\w.`'-]++(?:\s*+,\s*+[\w.`'-]++)*+\s*+\))?+)++\s*+\*/",
     re.ASCII,
 )
-_CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
-
-
-@cache
-def dialect_of(name: str) -> Dialect:
-    """The parser's dialect of that name, made once."""
-    return Dialect.get_or_raise(name)
+_CONTINUED = re.compile(r"\\\r?\n")
 
 
 def parse(sql: str, dialect: str = "spark") -> exp.Expression:
-    """The one statement of the text; SqlglotError where it can't be parsed.
+    """The one statement of the text; SqlglotError if it can't be parsed, TooDeepError among them.
 
     >>> parse("SELECT var_samp(x) FROM t").expressions[0].meta["written"]
     'var_samp'
@@ -71,6 +65,8 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
         tree = _of_tokens(sql, dialect)
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
         raise ParseError(f"The parser fails inside: {error}") from error
+    except RecursionError as error:
+        raise TooDeepError("Its operators are nested too deeply.") from error
     if dialect == "spark" and not sql.isascii():
         _check_letters(tree)
     for node in tree.find_all(exp.Func):
@@ -80,7 +76,8 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
             lost = isinstance(node, exp.Cast) and not _OF_ONE.match(sql, end + 1)
             node.meta["written"] = f"{call}(…)" if lost else call
             if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)):
-                unit = _FIRST_UNIT.match(sql, end + 1) or _LAST_UNIT.search(sql, end + 1)
+                unit = _FIRST_UNIT.match(sql, end + 1)
+                unit = unit or _LAST_UNIT.search(sql, end + 1, end + _CALL_MAX)
                 node.meta["unit"] = unit and unit[1].upper()
     return tree
 
@@ -94,8 +91,7 @@ def _check_letters(tree: exp.Expression) -> None:
 
 def _of_tokens(sql: str, dialect: str) -> exp.Expression:
     """The tree of one statement; the parser would take the word `match` for MATCH … AGAINST."""
-    parser = dialect_of(dialect)
-    tokens = parser.tokenize(sql)
+    tokens, work = measured(sql, dialect)
     marked = False
     for token, behind in pairwise(tokens):
         if token.token_type is TokenType.HINT and not _HINT.fullmatch(token.text):
@@ -106,11 +102,11 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
         if (word == "match" and token.token_type.name in _WORDS) or kept:
             token.text, marked = _MARK + token.text, True
     spelled = dialect == "spark" and mark(tokens)
-    trees: list[exp.Expression | None] = list(parser.parser().parse(tokens, sql))
+    trees = trees_of(tokens, sql, dialect, work)
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("It isn't one statement.")
     if dialect == "spark" and isinstance(trees[0], exp.Query):
-        _check_conserved(tokens, sql, parser)
+        _check_conserved(tokens, sql, work)
     if spelled:
         take(trees[0])
     for node in trees[0].find_all(exp.Anonymous, exp.Identifier) if marked else ():
@@ -119,15 +115,22 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
     return trees[0]
 
 
-def _check_conserved(tokens: list[Token], sql: str, parser: Dialect) -> None:
+def _check_conserved(tokens: list[Token], sql: str, work: int) -> None:
     """UnsureError where the tree lacks what the text has, or has it elsewhere.
 
     Writing a tree back changes it; a second one is made sooner than a copy.
     """
-    (tree,) = parser.parser().parse(tokens, sql)
-    missing = lost(tokens, parser.tokenize(parser.generate(tree, copy=False, comments=False)))
+    (tree,) = trees_of(tokens, sql, "spark", work)
+    written = "" if tree is None else tree.sql("spark", copy=False, comments=False)
+    missing = lost(tokens, tokens_of(written, "spark"))
     if missing is not None:
         raise UnsureError(f"The parser reads it otherwise than it's written, at: {missing[:40]}")
+
+
+def unparsed(error: SqlglotError, otherwise: str = "parse_failed") -> Declined:
+    """Returns the reason of an error of `parse`; `otherwise` is its code within the bounds."""
+    code = CODE if isinstance(error, TooDeepError) else otherwise
+    return Declined(code, str(error).splitlines()[0])
 
 
 class UnsureError(ParseError):
@@ -135,12 +138,11 @@ class UnsureError(ParseError):
 
 
 def check_text(sql: str, dialect: str = "spark") -> None:
-    """UnsureError for what Spark reads otherwise, and what is too long, before there are tokens.
+    """UnsureError for what Spark reads otherwise, TooDeepError for what is too long for tokens.
 
     A pattern takes a while; most texts lack a word of it.
     """
-    if len(sql) > _CHARACTERS_MAX:
-        raise UnsureError(f"It has {len(sql)} characters, more than {_CHARACTERS_MAX}.")
+    check_length(sql)
     if "|>" in sql:
         raise UnsureError("The parser takes what stands behind |> for clauses of the query before.")
     lower = sql.lower()
@@ -152,8 +154,17 @@ def check_text(sql: str, dialect: str = "spark") -> None:
         raise UnsureError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
     if any(word in lower for word in _TESTS) and _TESTED.search(sql):
         raise UnsureError("Spark takes no operator behind IS NULL without parentheses.")
-    if "\\" in sql and _CONTINUED.search(sql):
+    if "\\" in sql and "--" in sql and _is_continued(sql):
         raise UnsureError("To Spark a comment that ends with a backslash goes on in the next line.")
+
+
+def _is_continued(sql: str) -> bool:
+    """Tests whether a line with `--` ends with a backslash; each line is looked at once."""
+    for end in _CONTINUED.finditer(sql):
+        start = max(sql.rfind("\n", 0, end.start()), sql.rfind("\r", 0, end.start()))
+        if sql.find("--", start + 1, end.start()) >= 0:
+            return True
+    return False
 
 
 def written_name(node: exp.Expression) -> str | None:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from rewrite.bind_expr import bind_condition
 from rewrite.block import Occurrence
+from rewrite.definitions import Definitions
 from rewrite.expr import Expr, conjuncts
 from rewrite.functions import aggregate_calls
 from rewrite.names import Names
@@ -61,9 +62,10 @@ def only_sorts(tree: exp.Expression) -> bool:
 
 def cross_join(tree: exp.Expression) -> str | None:
     """The relations of a product of two, as text; None where all are joined by some predicate."""
+    known = Definitions()
     for node in tree.find_all(exp.Select, exp.Table, exp.Subquery):
         if node.args.get("joins"):
-            found = _apart(node)
+            found = _apart(node, known)
             if found is not None:
                 return found
     return None
@@ -71,8 +73,9 @@ def cross_join(tree: exp.Expression) -> str | None:
 
 def uses(tree: exp.Expression) -> Iterator[Use]:
     """Every table that the query names, but those that a WITH above defines."""
+    known = Definitions()
     for table in tree.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier) or _definition(table) is not None:
+        if not isinstance(table.this, exp.Identifier) or _definition(table, known) is not None:
             continue
         if table.find_ancestor(exp.Hint) is not None:
             continue
@@ -145,7 +148,7 @@ def _is_windowed(node: exp.Expression) -> bool:
     return isinstance(node.parent, exp.Window) and node.arg_key == "this"
 
 
-def _definition(table: exp.Table) -> exp.CTE | None:
+def _definition(table: exp.Table, known: Definitions) -> exp.CTE | None:
     """The item of a WITH that the name is of; one of several parts never is.
 
     An item sees those before it, itself only under RECURSIVE.
@@ -155,16 +158,14 @@ def _definition(table: exp.Table) -> exp.CTE | None:
     seen: exp.Expression = table
     for above in (table, *_above(table)):
         defined = above.args.get("with_")
+        found = None
         if isinstance(above, exp.With) and isinstance(seen, exp.CTE):
-            place = next(i for i, cte in enumerate(above.expressions) if cte is seen)
-            visible = above.expressions[: place + bool(above.args.get("recursive"))]
-        elif defined is not None and defined is not seen:
-            visible = defined.expressions
-        else:
-            visible = []
-        for cte in reversed(visible):
-            if cte.alias.lower() == table.name.lower():
-                return cast(exp.CTE, cte)
+            limit = (known.place(above, seen) or 0) + bool(above.args.get("recursive"))
+            found = known.before(above, table.name, limit)
+        elif isinstance(defined, exp.With) and defined is not seen:
+            found = known.before(defined, table.name, len(defined.expressions))
+        if found is not None:
+            return found
         seen = above
     return None
 
@@ -231,11 +232,12 @@ def _columns(term: exp.Expression) -> Iterator[exp.Column]:
             yield node
 
 
-def _apart(node: exp.Expression) -> str | None:
+def _apart(node: exp.Expression, known: Definitions) -> str | None:
     """Two relations of the node's FROM between which no predicate stands."""
     first = node.args["from_"].this if isinstance(node, exp.Select) else node
     joins: list[exp.Join] = node.args["joins"]
-    relations = [(first, _is_one_row(first)), *((j.this, _is_joined(j)) for j in joins)]
+    relations = [(first, _is_one_row(first, known))]
+    relations += [(join.this, _is_joined(join, known)) for join in joins]
     groups = [_aliases(one) for one, joined in relations if not joined] or [set()]
     groups[0] |= {name for one, joined in relations if joined for name in _aliases(one)}
     around = _around(node) - set().union(*groups)
@@ -286,7 +288,7 @@ def _connected(groups: list[set[str]], term: exp.Expression) -> list[set[str]]:
     return [set().union(*touched), *(g for g in groups if not g & named)]
 
 
-def _is_joined(join: exp.Join) -> bool:
+def _is_joined(join: exp.Join, known: Definitions) -> bool:
     """Whether the join makes no product by its own form."""
     kind = str(join.args.get("kind") or "").upper()
     natural = str(join.args.get("method") or "").upper() == "NATURAL"
@@ -295,14 +297,14 @@ def _is_joined(join: exp.Join) -> bool:
     inner = join.this
     if isinstance(inner, _CORRELATED) or isinstance(inner.this, _CORRELATED):
         return True
-    return _is_one_row(inner)
+    return _is_one_row(inner, known)
 
 
-def _is_one_row(relation: exp.Expression) -> bool:
+def _is_one_row(relation: exp.Expression, known: Definitions) -> bool:
     """Whether it's a subquery, or one in WITH, of one row at most, by its form."""
     query: object = relation.this if isinstance(relation, exp.Subquery) else None
     if isinstance(relation, exp.Table) and isinstance(relation.this, exp.Identifier):
-        defined = _definition(relation)
+        defined = _definition(relation, known)
         query = None if defined is None else defined.this
     if not isinstance(query, exp.Select):
         return False

@@ -68,6 +68,7 @@ REASONS: dict[str, str] = {
     "session_extended": "The session has rules of an extension, which may filter or mask rows.",
     "settings_unsupported": "The session has a setting under which SQL means something else.",
     "sort_not_bounded": "The first sort key isn't a column of a type that has bounds.",
+    "statement_too_deep": "The text is too long or nested too deeply to be parsed here.",
     "store_unavailable": "The store can't be read.",
     "table_needs_spark": "A table can't be read here: Spark reads it, or says why not.",
     "table_not_in_cube": "The statement joins a table that the cube doesn't have.",

@@ -14,6 +14,7 @@ from sqlglot import TokenType, exp
 
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block
+from rewrite.definitions import Definitions
 from rewrite.embedded import Text
 from rewrite.expr import Column
 from rewrite.facts import At, Facts, ViewFacts
@@ -52,7 +53,8 @@ class _Inlining:
         self._known: dict[tuple[str, ...], ViewFacts | None] = {}
 
     def text(self, sql: str, tree: exp.Expression, depth: int) -> str | None:
-        named = [(node, self._view(node)) for node in tree.find_all(exp.Table)]
+        defined = Definitions()
+        named = [(node, self._view(node, defined)) for node in tree.find_all(exp.Table)]
         found = [(node, view) for node, view in named if view is not None]
         if not found:
             return None
@@ -67,9 +69,9 @@ class _Inlining:
             changes.append((start, end, f"({self._select(view, depth)}\n){alias}"))
         return _spliced(sql, changes)
 
-    def _view(self, node: exp.Table) -> ViewFacts | None:
+    def _view(self, node: exp.Table, defined: Definitions) -> ViewFacts | None:
         parts = _parts(node)
-        if parts is None or is_defined(node):
+        if parts is None or is_defined(node, defined):
             return None
         if parts not in self._known:
             self._known[parts] = self._views(parts)
@@ -155,9 +157,9 @@ def _select(text: str) -> exp.Select:
 
 def _qualified(view: ViewFacts) -> str:
     """Its SELECT with full names."""
-    changes = []
+    changes, defined = [], Definitions()
     for node in _select(view.sql).find_all(exp.Table):
-        if is_defined(node):
+        if is_defined(node, defined):
             continue
         if not all(isinstance(part, exp.Identifier) for part in node.parts):
             raise _unsupported(f"It reads {node.sql(dialect='spark')[:60]}.")

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from sqlglot import tokenize
 from sqlglot.errors import SqlglotError
 
+from rewrite.bounds import tokens_of
 from rewrite.dialects import SPARK
 from rewrite.expr import Aggregate, Column, Expr
 from rewrite.reason import DeclinedError
@@ -27,7 +27,7 @@ def bare(name: str) -> str:
     """The name without quotes where it's no word of SQL's."""
     if _NAME.fullmatch(name) and name.lower() not in _CLAUSES:
         try:
-            tokens = tokenize(name, read=SPARK)
+            tokens = tokens_of(name, SPARK)
         except SqlglotError:
             return quote(name, "spark")
         if len(tokens) == 1 and tokens[0].token_type.name == "VAR":
@@ -73,7 +73,7 @@ def without_parentheses(text: str) -> str:
     if not (text.startswith("(") and text.endswith(")")):
         return text
     try:
-        tokens = tokenize(text, read=SPARK)
+        tokens = tokens_of(text, SPARK)
     except SqlglotError:
         return text
     depth = 0

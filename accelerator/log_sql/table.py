@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from accelerator.query_log.record import COLUMNS, Kind
-from rewrite.parse import PARSER_FAILS, dialect_of, parse
+from rewrite.bounds import tokens_of
+from rewrite.parse import PARSER_FAILS, parse
 
 CATALOG = "system"
 NAME = (CATALOG, "runtime", "query_log")
@@ -90,7 +91,7 @@ def written(sql: str) -> list[Place]:
     ([Place(start=6, end=30, bare=False)], [])
     """
     try:
-        tokens = dialect_of("spark").tokenize(sql)
+        tokens = tokens_of(sql, "spark")
     except PARSER_FAILS:
         return []
     found = []

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import Token, TokenType
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import UNFIT
@@ -22,6 +21,7 @@ from accelerator.query_log.record import COLUMN_OF, READ_MAX, bounded
 from accelerator.redaction import is_secret
 from accelerator.statements.reader import QUERY_WORDS
 from accelerator.statements.text import first_word
+from rewrite.bounds import tokens_of
 
 _MESSAGE_MAX = 8192
 _SECRET_MIN = 4
@@ -129,7 +129,7 @@ def _tokens(sql: str, start: int, dialect: str, *, is_cut: bool) -> list[Token] 
     """
     for closer in _CLOSERS if is_cut else ("",):
         try:
-            return list(Dialect.get_or_raise(dialect).tokenize(sql[start:] + closer))
+            return tokens_of(sql[start:] + closer, dialect)
         except (SqlglotError, *UNFIT):
             continue
     return None

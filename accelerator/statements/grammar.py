@@ -16,7 +16,7 @@ from typing import Literal
 
 from sqlglot.errors import TokenError
 
-from accelerator.errors import StatementError
+from accelerator.errors import StatementError, StatementTooDeepError
 from accelerator.statements.alter import alter
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.kinds import (
@@ -58,6 +58,7 @@ from accelerator.statements.kinds import (
 )
 from accelerator.statements.reader import QUERY_WORDS, Reader
 from accelerator.statements.text import first_word, without_plain_hint
+from rewrite.bounds import HINT, TooDeepError
 
 INDEX_KINDS = frozenset(
     (
@@ -89,6 +90,10 @@ def parse_statement(sql: str, dialect: str = "spark") -> Statement:
         return Other(sql)
     try:
         reader = Reader(sql, first.end, dialect, EXAMPLES["CREATE CUBE"])
+    except TooDeepError as error:
+        if not _OURS.match(sql, first.end - len(first.text)):
+            return Other(sql)
+        raise StatementTooDeepError(f"the statement isn't parsed: {error}", hint=HINT) from error
     except TokenError as error:
         if not _OURS.match(sql, first.end - len(first.text)):
             return Other(sql)
@@ -359,7 +364,7 @@ def vacuum_fault(sql: str) -> StatementError | None:
         _whole_vacuum(Reader(sql, first.end, "spark", EXAMPLES["VACUUM"]))
     except StatementError as error:
         return error
-    except TokenError:
+    except (TokenError, TooDeepError):
         return None
     return None
 

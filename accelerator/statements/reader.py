@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 from sqlglot import Token, TokenType
-from sqlglot.dialects.dialect import Dialect
 
 from accelerator.errors import StatementError
 from accelerator.statements.text import place
+from rewrite.bounds import tokens_of
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 
@@ -52,7 +52,7 @@ class Reader:
         self._words: list[Word] = []
         self._beyond: Word | None = None
         self._next, self._previous_end = 0, start
-        self._read(Dialect.get_or_raise(dialect).tokenize(sql[start:]), start)
+        self._read(tokens_of(sql[start:], dialect), start)
 
     def _read(self, tokens: list[Token], start: int) -> None:
         ended = False

@@ -54,6 +54,8 @@ class Format:
     repaired: Callable[[Random, bytes], bytes] | None = None
     believed: tuple[str, ...] = ()
     text: bool = False
+    change: Callable[[Random, bytes, Sequence[bytes]], bytes] | None = None
+    """Damages bytes in the format's own way, in place of the ways of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ def damaged_input(format_: Format, samples: Sequence[Input], seed: int, number: 
     if of_facts:
         facts = damaged_json(r, facts)
     if data and (not of_facts or r.random() < 0.1):
-        if format_.text:
+        if format_.change is not None:
+            data = format_.change(r, data, others)
+        elif format_.text:
             data = damaged_text(r, data.decode(), others).encode(errors="replace")
         else:
             data, moved = damaged(r, data, others)
@@ -147,11 +151,17 @@ class Tally:
     """Those that may come, by type."""
     faults: dict[str, int] = field(default_factory=dict)
     """`crash`, `hang`, `wrong`, `error`."""
+    worst_s: float = 0.0
+    """The longest time of one input, of the worker's own time."""
+    worst_mb: float = 0.0
+    """The most memory of one input above what the worker had before its part."""
 
     def add(self, other: Mapping[str, Any]) -> None:
         """That of a part of the inputs, as JSON has it."""
         for name in ("inputs", "accepted", "mutated_accepted", "refused"):
             setattr(self, name, getattr(self, name) + other[name])
+        for name in ("worst_s", "worst_mb"):
+            setattr(self, name, max(getattr(self, name), other[name]))
         for kind in ("errors", "faults"):
             mine = getattr(self, kind)
             for word, count in other[kind].items():
@@ -166,4 +176,6 @@ class Tally:
             "refused": self.refused,
             "errors": dict(sorted(self.errors.items())),
             "faults": dict(sorted(self.faults.items())),
+            "worst_s": round(self.worst_s, 3),
+            "worst_mb": round(self.worst_mb, 1),
         }

@@ -119,6 +119,8 @@ class Run:
             "hangs": faults["hang"],
             "wrong": faults["wrong"],
             "errors": faults["error"],
+            "worst_s": max((one.to_json()["worst_s"] for one in tallies), default=0),
+            "worst_mb": max((one.to_json()["worst_mb"] for one in tallies), default=0),
             "seed": self.seed,
             "seconds": round(time.monotonic() - self._started, 1),
         }

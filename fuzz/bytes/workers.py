@@ -11,6 +11,7 @@ import faulthandler
 import json
 import mmap
 import os
+import re
 import resource
 import selectors
 import signal
@@ -21,6 +22,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -222,23 +224,43 @@ def _unlimited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+def _memory(name: str) -> float:
+    """Megabytes by a name of `/proc/self/status`; 0 where there is none."""
+    try:
+        found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    except OSError:
+        return 0.0
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def _peak_reset() -> float:
+    """Makes what the process has now its peak; returns it in megabytes."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmHWM")
+
+
 def _try(tried: Tried, part: Part, slot: mmap.mmap, folder: Path) -> dict[str, Any]:
     tally, failures = Tally(), list[dict[str, Any]]()
     until = time.monotonic() + part.seconds
     number = part.first
+    before = _peak_reset()
     while number < part.first + part.count and time.monotonic() < until:
         made = tried.input(part.seed, number)
         saved = as_bytes(made, {"format": part.format, "sample": made.sample})
         begun = _SLOT.unpack_from(slot)[0] + 1
         slot[_SLOT.size : _SLOT.size + len(saved)] = saved
         _SLOT.pack_into(slot, 0, begun, number, len(saved))
+        began = time.process_time()
         fault = tried.try_one(made, tally)
+        tally.worst_s = max(tally.worst_s, time.process_time() - began)
         if fault is not None and len(failures) < _FAILURES_MAX:
             path = folder / f"{part.format}-{part.seed}-{number}.input"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(saved)
             failures.append(_failure(part, number, *fault, path))
         number += 1
+    tally.worst_mb = max(0.0, _memory("VmHWM") - before)
     return {"next": number, "tally": tally.to_json(), "failures": failures}
 
 

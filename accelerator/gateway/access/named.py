@@ -15,8 +15,9 @@ from sqlglot import Token, TokenType, exp
 
 from accelerator.recent import Recent, text_weight
 from accelerator.statements.text import first_word
+from rewrite.bounds import tokens_of
 from rewrite.dialects import SPARK
-from rewrite.parse import PARSER_FAILS, check_text, dialect_of, parse
+from rewrite.parse import PARSER_FAILS, check_text, parse
 from rewrite.query_form import hides_tables, uses
 from rewrite.spark_words import words
 
@@ -83,7 +84,7 @@ def _tree(sql: str) -> exp.Expression:
         text = f"SELECT * FROM {sql[first.end :]}"
     try:
         check_text(text)  # before there are tokens: it bounds them
-        _check_tokens(dialect_of(SPARK).tokenize(text))
+        _check_tokens(tokens_of(text, SPARK))
         tree = parse(text)
     except PARSER_FAILS as error:
         raise UntoldError("it can't be parsed here") from error

@@ -6,9 +6,8 @@ a row that may pass is never ruled out; what isn't understood may pass.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Final, cast
 
 from sqlglot import exp
@@ -99,20 +98,50 @@ def like(pattern: str, escape: str | None = None) -> Callable[[str], bool]:
     """
     if escape is not None and len(escape) != 1:
         raise StatementError("the escape of LIKE isn't one letter", hint="LIKE 'a!_%' ESCAPE '!'")
-    found, letters = list[str](), iter(pattern)
+    parts, letters = [_Part()], iter(pattern)
     for letter in letters:
-        if letter != escape:
-            found.append({"%": ".*", "_": "."}.get(letter, re.escape(letter)))
-            continue
-        after = next(letters, "")
-        if after not in {"%", "_", escape}:
-            raise StatementError(
-                f"the pattern {pattern!r} has an escape before neither %, _ nor itself",
-                hint="write the escape twice for itself",
-            )
-        found.append(re.escape(after))
-    text = re.compile("".join(found), re.DOTALL)
-    return lambda value: text.fullmatch(value) is not None
+        if letter == escape:
+            after = next(letters, "")
+            if after not in {"%", "_", escape}:
+                raise StatementError(
+                    f"the pattern {pattern!r} has an escape before neither %, _ nor itself",
+                    hint="write the escape twice for itself",
+                )
+            parts[-1].append(after)
+        elif letter != "%":
+            parts[-1].append(None if letter == "_" else letter)
+        elif len(parts) < 2 or parts[-1]:  # %% is %
+            parts.append(_Part())
+    return partial(_matches, parts)
+
+
+_Part = list[str | None]
+"""The letters between two signs of %; None is any letter."""
+
+
+def _matches(parts: Sequence[_Part], text: str) -> bool:
+    """Whether the parts follow each other in the text; each is searched for once, the first first.
+
+    Nothing is taken back, so that a pattern takes no longer than its length times the text's.
+    """
+    first, *others = parts
+    if not others:
+        return len(text) == len(first) and _stands(first, text, 0)
+    last = others.pop()
+    at, end = len(first), len(text) - len(last)
+    if at > end or not _stands(first, text, 0) or not _stands(last, text, end):
+        return False
+    for part in others:
+        while at + len(part) <= end and not _stands(part, text, at):
+            at += 1
+        at += len(part)
+        if at > end:
+            return False
+    return True
+
+
+def _stands(part: _Part, text: str, at: int) -> bool:
+    return all(one is None or one == text[at + i] for i, one in enumerate(part))
 
 
 def _given(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:

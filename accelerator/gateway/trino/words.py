@@ -14,7 +14,8 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.trino import Trino
 from sqlglot.errors import TokenError
 
-from accelerator.errors import StatementError
+from accelerator.errors import StatementError, StatementTooDeepError
+from rewrite.bounds import HINT, TooDeepError, check_tokens
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 from rewrite.printable import one_line
@@ -72,9 +73,14 @@ class Word:
 def words_of(sql: str) -> list[Word]:
     """All words of the text, semicolons among them; StatementError where a quote isn't closed."""
     if len(sql) > _CHARACTERS_MAX:
-        raise StatementError(f"the statement is longer than {_CHARACTERS_MAX:,} characters")
+        raise StatementTooDeepError(
+            f"the statement is longer than {_CHARACTERS_MAX:,} characters", hint=HINT
+        )
     try:
+        check_tokens(sql)
         tokens = _Tokenizer(dialect="trino").tokenize(sql)
+    except TooDeepError as error:
+        raise StatementTooDeepError(f"the statement isn't read: {error}", hint=HINT) from error
     except TokenError as error:
         raise StatementError(
             "the statement can't be read: a quote or a comment isn't closed",

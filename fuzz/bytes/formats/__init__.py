@@ -15,6 +15,7 @@ from fuzz.bytes.formats import (
     query_logs,
     stores,
     tables,
+    texts,
 )
 from fuzz.bytes.kinds import Format
 
@@ -31,6 +32,7 @@ FORMATS: Mapping[str, Format] = {
         data_files,
         query_logs,
         claims,
+        texts,
     )
     for one in module.FORMATS
 }
