@@ -145,6 +145,7 @@ NAMES: Mapping[str, str] = {
     "request_timeout": "GENERIC_USER_ERROR",
     "results_unread": "GENERIC_INSUFFICIENT_RESOURCES",
     "role_not_found": "ROLE_NOT_FOUND",
+    "row_raised": _INTERNAL,
     "rows_need_spark": _INTERNAL,
     "run_busy": "TRANSACTION_CONFLICT",
     "run_ended": "NOT_SUPPORTED",
