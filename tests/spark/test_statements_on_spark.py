@@ -18,6 +18,7 @@ from accelerator.errors import (
     NotIcebergError,
     StatementError,
     StoreError,
+    StatementTooDeepError,
     UnknownColumnError,
     UnknownTableError,
 )
@@ -197,7 +198,7 @@ BAD = [
     ("nope, count(*) AS n FROM {t} GROUP BY nope", UnknownColumnError, "nope"),
     ("g, count(*) AS n FROM {t} a JOIN {t} b ON a.v = b.v GROUP BY g", UnknownColumnError, "g"),
     ("'${{x}}' AS m, count(*) AS n FROM {t} GROUP BY 1", DefinitionError, "can't be parsed"),
-    ("sum(" + " + ".join(["v"] * 1500) + ") AS m FROM {t}", DefinitionError, "too deeply"),
+    ("sum(" + " + ".join(["v"] * 1500) + ") AS m FROM {t}", StatementTooDeepError, "too deeply"),
     ("g, median(v) AS m FROM {t} GROUP BY g", DefinitionError, "(?i)median"),
     ("g, collect_list(v) AS m FROM {t} GROUP BY g", DefinitionError, "(?i)collect_list"),
     ("g, sum(rand()) AS m FROM {t} GROUP BY g", DefinitionError, "(?i)rand"),
