@@ -17,8 +17,8 @@ from accelerator.errors import (
     DefinitionError,
     NotIcebergError,
     StatementError,
-    StoreError,
     StatementTooDeepError,
+    StoreError,
     UnknownColumnError,
     UnknownTableError,
 )
