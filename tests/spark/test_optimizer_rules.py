@@ -41,14 +41,14 @@ _RUNS = re.compile(r"^(\S+)\s+\d+ / \d+\s+(\d+) / \d+", re.MULTILINE)
 """A rule of Spark's own measure, with the number of its runs that changed a plan."""
 _DOCS = Path(__file__).parents[2] / "docs" / "rewriting.md"
 _ID = re.compile(r"#\d+L?|plan_id=\d+|@[0-9a-f]+|\[id=#\d+\]|scan-relation-\d+|groupedBy=\S*")
-VALUES = frozenset({"DecimalAggregates"})
-"""Rules that change values."""
+VALUES = frozenset({"DecimalAggregates", "NullPropagation"})
+"""Rules that change values. Without the second Iceberg counts all rows for `count(NULL)`."""
 ERRORS = frozenset(
     {
-        *("BooleanSimplification", "ColumnPruning", "ConstantFolding", "EliminateSorts"),
-        *("NullPropagation", "PropagateEmptyRelation", "PruneFilters", "PushDownPredicates"),
-        *("PushPredicateThroughJoin", "RemoveNoopOperators", "ReorderAssociativeOperator"),
-        *("SimplifyBinaryComparison", "SimplifyConditionals", "SimplifyExtractValueOps"),
+        *("BooleanSimplification", "CollapseProject", "ColumnPruning", "EliminateOuterJoin"),
+        *("EliminateSorts", "NullPropagation", "PushDownPredicates", "RemoveRedundantAggregates"),
+        *("ReorderAssociativeOperator", "SimplifyBinaryComparison", "SimplifyConditionals"),
+        *("SimplifyExtractValueOps", "UnwrapCastInBinaryComparison"),
     }
 )
 """Rules by which an error comes, or doesn't."""
