@@ -24,7 +24,7 @@ from rewrite.errors import StatementTooDeepError
 CODE = "statement_too_deep"
 HINT = "nest less: name subqueries with WITH, and join a table of values instead of a long list"
 CHARACTERS_MAX = 1_000_000
-TOKENS_MAX = 50_000
+TOKENS_MAX = 120_000
 AGAIN_MAX = 30_000
 """How often tokens may be read again: inside of n types' brackets 2ⁿ times; each costs 20 µs."""
 DEPTH_MAX = 200
