@@ -11,13 +11,14 @@ from accelerator.gateway.trino.words import words_of
 from accelerator.query_log.statement_text import read
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import Other, Query
+from rewrite.bounds import TOKENS_MAX
 from rewrite.client import Client
 from rewrite.dialects import translated, translated_for
 from rewrite.parse import parse, unparsed
 from rewrite.reason import Declined
 
 DEEP = f"SELECT {'(' * 300}1{')' * 300}"
-MANY = f"SELECT {', '.join(['1'] * 60_000)}"
+MANY = f"SELECT {', '.join(['1'] * (TOKENS_MAX * 6 // 5))}"
 
 
 def _none(_: tuple[str, ...]) -> None:
