@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def serve(
             say(f"advisor: {done.error}", err=True)
 
     stop = threading.Event()
-    with _stopped_by_signals(stop):
+    with stopped_by_signals(stop):
         session.maintain(
             schedule,
             tell,
@@ -104,20 +105,35 @@ def advised_lines(done: Advised) -> Iterator[str]:
 
 
 @contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGTERM and the first Ctrl-C set the event, where this is the main thread."""
+def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Sets `stop` on SIGTERM and the first Ctrl-C, if this is the main thread.
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            signal.default_int_handler(number, frame)
-        stop.set()
-
+    A thread sets it. The handler itself interrupts the main thread, which may own the event's lock
+    just then: setting the event there would wait for ever.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    signals: SimpleQueue[int] = SimpleQueue()  # its put may interrupt any call, itself too
+    seen: set[int] = set()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if seen and number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        seen.add(number)
+        signals.put(number)
+
+    def listen() -> None:
+        if signals.get():
+            stop.set()
+
+    listener = threading.Thread(target=listen, name="signals", daemon=True)
+    listener.start()
     before = {one: signal.signal(one, handle) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+        signals.put(0)
+        listener.join()

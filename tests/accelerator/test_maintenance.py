@@ -192,6 +192,23 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     assert all(json.loads(line)["error"] is None for line in lines)
 
 
+OWNS_THE_LOCK = """
+import signal, threading
+from accelerator.cli.serving import stopped_by_signals
+
+stop = threading.Event()
+with stopped_by_signals(stop):
+    with stop._cond:  # as `stop.wait` does for a moment
+        signal.raise_signal(signal.SIGTERM)
+    assert stop.wait(30)
+"""
+
+
+@pytest.mark.served
+def test_a_signal_finds_the_event_locked() -> None:
+    subprocess.run([sys.executable, "-c", OWNS_THE_LOCK], check=True, timeout=60)
+
+
 def test_every_setting_of_the_vacuum_reaches_it() -> None:
     config = Config(
         vacuum_retain_hours=2,
