@@ -17,6 +17,7 @@ from sqlglot import TokenType
 from accelerator.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.access import Access, Object
+from accelerator.gateway.access.rulings import Rulings
 from accelerator.gateway.cache import AnswerCache, Entry, Key
 from accelerator.gateway.client_sessions import Wishes
 from accelerator.gateway.pointers import Name, Readers, versions
@@ -155,6 +156,8 @@ class Answering:
         again = not isinstance(asked, kinds.Run) or not _changes(asked.sql)
         async with aclosing(self._pool.run(job, again=again, taken=statement.taken)) as frames:
             async for frame in frames:
+                if "rulings" in frame.header:
+                    statement.figures.rulings = Rulings.from_dict(frame.header["rulings"])
                 if frame.kind != "rows":
                     raise WorkerError(Told.from_dict(frame.header.get("error")))
                 yield frame

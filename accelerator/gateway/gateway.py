@@ -57,7 +57,6 @@ from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
-from rewrite.dotted import joined
 
 _log = logging.getLogger("accelerator.gateway")
 _INLINE_CELLS = 2000
@@ -213,7 +212,7 @@ class Gateway:
         """The newest policy that could be read."""
         return _NO_POLICY if self._policy is None else self._policy.value
 
-    def impersonated(self, asking: User, name: str) -> User:
+    def impersonated(self, asking: User, name: str, address: str = "") -> User:
         """The user as whom `asking` wants to ask; AccessDeniedError where they may not."""
         if name == asking.name:
             return asking
@@ -222,7 +221,7 @@ class Gateway:
         # Where there are users and no policy nobody has said that one may ask as another.
         may = self.access(asking).may("impersonate", Object("user", (name,)))
         allowed = may and self._policy is not None
-        self.decided(asking.name, "", "impersonate", f"user {name}", allowed=allowed)
+        self.decided(asking.name, address, "impersonate", f"user {name}", allowed=allowed)
         if not allowed:
             raise AccessDeniedError(
                 "the user may not ask as another one",
@@ -231,12 +230,10 @@ class Gateway:
         known = None if self.users is None else self.users.named(name)
         return known or User(name)
 
-    def decided(
-        self, user: str, address: str, action: str, object: str, *, allowed: bool, id: str = ""
-    ) -> None:
-        """Tells the audit log, where there is one."""
+    def decided(self, user: str, address: str, action: str, object: str, *, allowed: bool) -> None:
+        """Records a decision that isn't about a statement, if there is an audit log."""
         if self.audit is not None:
-            self.audit.record(Decision(user, address, action, object, allowed, id))
+            self.audit.record(Decision(user, address, action, object, allowed))
 
     # Statements
 
@@ -371,17 +368,34 @@ class Gateway:
         files = {"users": self.users, "policy": self._policy, "certificate": self.tls}
         return {what: one.error is not None for what, one in files.items() if one is not None}
 
+    def _decided_of(
+        self, statement: Statement, action: str, object: str, *, allowed: bool = True
+    ) -> None:
+        if self.audit is not None:
+            user, login, id = statement.user.name, statement.principal, statement.id
+            address = statement.address
+            self.audit.record(Decision(user, address, action, object, allowed, id, login))
+
     def _audited(self, statement: Statement) -> None:
-        if self.audit is None:
+        """Records a line for each need of the statement: at least one for each statement."""
+        error, rulings = statement.error, statement.figures.rulings
+        refused = rulings.refused if error is not None else None
+        if refused is None and error is not None and error.code == AccessDeniedError.code:
+            refused = "statement", error.message
+        if refused is not None:
+            self._decided_of(statement, *refused, allowed=False)
             return
-        user, address, id = statement.user.name, statement.address, statement.id
-        error, figures = statement.error, statement.figures
-        for name in figures.tables:
-            self.decided(user, address, "read", f"table {joined(name)}", allowed=True, id=id)
-        if error is not None and error.code == AccessDeniedError.code:
-            self.decided(user, address, "statement", error.message, allowed=False, id=id)
-        elif error is None and statement.update_type:
-            self.decided(user, address, statement.update_type, "", allowed=True, id=id)
+        needs = list(rulings.allowed) or [
+            ("read", str(Object.table(name))) for name in statement.figures.tables
+        ]
+        if rulings.more:
+            needs.append(("statement", f"{rulings.more} more needs"))
+        if error is None and statement.update_type:
+            needs.append((statement.update_type, ""))
+        elif not needs:
+            needs.append(("statement", "" if error is None else error.code))
+        for need in needs:
+            self._decided_of(statement, *need)
 
     async def _sweep(self) -> None:
         """Gives up what no client has asked for in a while; reads files that have changed."""
@@ -478,21 +492,18 @@ class Gateway:
         return self._policy is not None and access.may("kill", Object("user", (of,)))
 
     def _kill(self, statement: Statement, asked: kinds.KillQuery) -> None:
-        user = statement.user
-
         def may_end(by: str, of: str) -> bool:
             return self.may_end(statement.principal, self.rights(statement), by=by, of=of)
 
         def told(allowed: bool) -> None:
-            whose = f"statement {asked.id}"
-            self.decided(user.name, statement.address, "kill", whose, allowed=allowed)
+            self._decided_of(statement, "kill", f"statement {asked.id}", allowed=allowed)
 
         self._ending.end(asked.id, asked.message, may_end, told)
         statement.update_type, statement.columns = "CALL", columns(_RESULT)
 
     def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
         if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:
-            self.impersonated(statement.user, asked.user)
+            self.impersonated(statement.user, asked.user, statement.address)
         if isinstance(asked, kinds.SetRole):
             chosen = asked.role if asked.role in ("ALL", "NONE") else f"ROLE{{{asked.role}}}"
             enabled_roles(statement.user, {asked.catalog or SYSTEM: chosen})

@@ -160,7 +160,7 @@ class Server:
             raise _bad("the header X-Trino-User is missing")
         client = client_session(asked.headers, name)
         gateway = self._gateway
-        user = gateway.impersonated(principal, client.user)
+        user = gateway.impersonated(principal, client.user, asked.remote or "")
         statement = await gateway.submit(
             text, client, user, principal.name, asked.remote or "", asked.headers
         )

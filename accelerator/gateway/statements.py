@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accelerator.errors import AcceleratorError, CancelledError
+from accelerator.gateway.access.rulings import Rulings
 from accelerator.gateway.access.users import User
 from accelerator.gateway.trino.errors import Told, told
 from accelerator.gateway.trino.kinds import ClientSession
@@ -62,6 +63,8 @@ class Figures:
     number: int = 0
     """Its number there."""
     tables: list[tuple[str, ...]] = field(default_factory=list)
+    rulings: Rulings = field(default_factory=Rulings)
+    """What the policy ruled about it, as far as a worker has reported it."""
 
     @property
     def queued_ms(self) -> int:

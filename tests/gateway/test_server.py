@@ -461,6 +461,7 @@ def secured(warehouse, tmp_path_factory):
         '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
         'cubes = ["*"]\nindexes = ["*"]\n'
         '[[rule]]\nallow = ["read"]\nroles = ["clerk"]\ntables = ["lake.shop.sales"]\n'
+        '[[rule]]\nallow = ["manage"]\nusers = ["ann"]\ncubes = ["audited", "nothing"]\n'
         '[[rule]]\nallow = ["impersonate", "kill"]\nroles = ["admin"]\nwhom = ["*"]\n'
         '[[limit]]\nname = "memory"\nmemory_mb = 1000\n'
     )
@@ -620,12 +621,48 @@ def test_asking_as_another_one_needs_a_right(secured):
 def test_decisions_are_in_the_audit_log(secured):
     running, _, folder = secured
     ann = known(secured, "ann")
+    ann.rows("SELECT count(*) FROM sales")
     ann.error("SELECT 'x\n\"}{' FROM secret")
     running.gateway.audit.flush()
     lines = [json.loads(one) for one in (folder / "audit.jsonl").read_text().splitlines()]
     denied = [one for one in lines if not one["allowed"]]
     assert any(one["user"] == "ann" and "secret" in one["object"] for one in denied)
     assert any(one["allowed"] and one["object"] == "table lake.shop.sales" for one in lines)
+
+
+READ = ("read", "table lake.shop.sales", True)
+AUDITED = {
+    "SELECT count(*) FROM sales WHERE amount > 3": [READ],
+    "EXPLAIN SELECT count(*) FROM sales": [READ],
+    'SELECT * FROM "sales$partitions"': [READ],
+    "DESCRIBE sales": [("describe", "table lake.shop.sales", True)],
+    "DESCRIBE secret": [("describe", "table lake.shop.secret", False)],
+    "EXPLAIN SELECT * FROM secret": [("read", "table lake.shop.secret", False)],
+    "CREATE CUBE audited AS SELECT k, count(*) AS n FROM sales GROUP BY k": [
+        ("manage", "cube audited", True),
+        READ,
+        ("CREATE CUBE", "", True),
+    ],
+    "DROP CUBE audited": [("manage", "cube audited", True), READ, ("DROP CUBE", "", True)],
+    "DROP CUBE nothing": [("manage", "cube nothing", False)],
+    "SELECT 1 +": [("statement", "dialect_untranslated", True)],
+    "SHOW SCHEMAS": [("statement", "", True)],
+}
+
+
+@pytest.mark.parametrize("sql", AUDITED)
+def test_each_kind_of_statement_is_audited_by_its_needs(secured, sql):
+    running, _, folder = secured
+    begun = (folder / "audit.jsonl").stat().st_size
+    list(known(secured, "bob").documents(sql, **{"X-Trino-User": "ann"}))
+    running.gateway.audit.flush()
+    with (folder / "audit.jsonl").open() as file:
+        file.seek(begun)
+        lines = [json.loads(one) for one in file]
+    lines = [one for one in lines if one["action"] != "impersonate"]
+    assert [(one["action"], one["object"], one["allowed"]) for one in lines] == AUDITED[sql]
+    assert {(one["user"], one["login"]) for one in lines} == {("ann", "bob")}
+    assert len({one["statement"] for one in lines}) == 1
 
 
 def test_a_policy_that_breaks_leaves_the_one_before(secured):

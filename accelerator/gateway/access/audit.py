@@ -29,7 +29,10 @@ _RETRY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was asked and whether it was allowed; of a denied one `object` is what was asked for."""
+    """What was asked and whether it was allowed; a denied one's `object` is the name asked for.
+
+    `login` is the user who logged in, if `user` is the one in whose name they ask.
+    """
 
     user: str
     address: str
@@ -37,6 +40,7 @@ class Decision:
     object: str
     allowed: bool
     statement: str = ""
+    login: str = ""
 
     def line(self, seconds: float, dropped: int) -> bytes:
         """The line, with its time in UTC and how many lines were lost before it."""
@@ -50,6 +54,8 @@ class Decision:
             "allowed": self.allowed,
             "statement": _clipped(self.statement),
         }
+        if self.login and self.login != self.user:
+            told["login"] = _clipped(self.login)
         if dropped:
             told["dropped"] = dropped
         text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))

@@ -22,6 +22,7 @@ from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.gateway.access.access import GATEWAY, Access, Action, Object
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.named import named
+from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.iceberg import NamedTable, Pin, PinnedTable
 from accelerator.log_sql.table import NAME as LOG
 from accelerator.log_sql.table import is_log
@@ -90,6 +91,7 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
 
 def denied(action: Action, object: Object) -> AccessDeniedError:
     """The one error for what may not be used and for what isn't there."""
+    note_refused(action, object)
     if object == GATEWAY:
         return AccessDeniedError(
             f"that needs the right {action} on the gateway, which you don't have",
@@ -341,6 +343,7 @@ class _Asking:
         self.tables.add(full)
         if not self._access.may("read", need.object):
             raise denied(action, asked)
+        note_allowed("read", need.object)
 
     def _publish(self, statement: kinds.PublishCube) -> None:
         record = self._manage_cube(statement.name)
@@ -480,6 +483,7 @@ class _Asking:
         self.needs.append(Need(action, object, asked))
         if not self._access.may(action, object):
             raise denied(action, asked)
+        note_allowed(action, object)
 
     def _absent(self, action: Action, asked: Object) -> None:
         self.is_whole = False

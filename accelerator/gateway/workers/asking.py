@@ -17,9 +17,15 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from accelerator.at_once.placed import placed
-from accelerator.errors import MissingCatalogError, StatementError, UntranslatedError
-from accelerator.gateway.access.access import Access
+from accelerator.errors import (
+    AcceleratorError,
+    MissingCatalogError,
+    StatementError,
+    UntranslatedError,
+)
+from accelerator.gateway.access.access import Access, Object
 from accelerator.gateway.access.check import check
+from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
@@ -208,8 +214,17 @@ class Asking:
 
     def answer(self, session: Accelerator, job: Job) -> Answer:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
-        with shown_to(job.log_of):
-            return self._answer(session, job)
+        described = _described_object(job)
+        try:
+            with shown_to(job.log_of):
+                answer = self._answer(session, job)
+        except AcceleratorError:
+            if described is not None:
+                note_refused("describe", described)
+            raise
+        if described is not None:
+            note_allowed("describe", described)
+        return answer
 
     def _answer(self, session: Accelerator, job: Job) -> Answer:
         asked, client, sees = job.request, job.client, job.access.sees
@@ -344,6 +359,16 @@ class Asking:
         return Answer.of(pa.table({"Query Plan": pa.array([text])}))
 
 
+def _described_object(job: Job) -> Object | None:
+    """The object that DESCRIBE, SHOW COLUMNS or SHOW CREATE describes, for the audit log."""
+    match job.request:
+        case kinds.ShowColumns(name) | kinds.ShowCreate("TABLE" | "VIEW", name):
+            missing = max(0, 3 - len(name))
+            around = (job.client.catalog or "", job.client.schema or "")
+            return Object.table((*around[:missing], *name))
+    return None
+
+
 _TRIES = 3
 _NOTHING = pa.table({"result": pa.array([], pa.bool_())})
 _DESCRIBED = pa.schema(
@@ -367,6 +392,8 @@ def _tables(
     if access.everything and statement.tables:
         known = versions(readers, statement.tables)
         if known is not None and not has_view(known):
+            for name in statement.tables:
+                note_allowed("read", Object.table(tuple(name)))
             return statement.tables, known
     tables = check(statement, access, services)
     return tables, None if tables is None else versions(readers, tables)

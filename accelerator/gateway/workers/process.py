@@ -23,6 +23,7 @@ from accelerator.config import Config
 from accelerator.engines.starting import scratch
 from accelerator.engines.starting.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
+from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.trino.errors import told
 from accelerator.gateway.workers import messages
 from accelerator.gateway.workers.asking import Answer, Asking, Job
@@ -217,7 +218,7 @@ class _Worker:
                 os._exit(1)
 
     def _answer_noted(self, header: Header, statement: _Statement) -> None:
-        number = header["id"]
+        number, rulings = header["id"], Rulings()
         try:
             statement.check()
             if "call" in header["job"]:
@@ -229,20 +230,20 @@ class _Worker:
                 session.services.cancellation.stoppable() as stop,
                 statement.stopped_by(stop),
             ):
-                with told_to(self._keeping(number, session)):
+                with told_to(self._keeping(number, session)), noting(rulings):
                     answer = self._asking.answer(session, job)
-                self._give(number, statement, answer)
+                self._give(number, statement, answer, {"rulings": rulings.to_dict()})
         except SparkElsewhereError as error:
             self._send({"kind": "spark", "id": number, "why": error.hint or ""})
         except CancelledError as error:
-            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+            self._send(_failure(number, error, rulings))
         except _GoneError:
             raise
         except BaseException as error:
             # Whatever it is, one statement fails, and the worker goes on.
             if not isinstance(error, AcceleratorError):
                 _log.warning("a statement failed: %s: %s", type(error).__name__, error)
-            header = {"kind": "error", "id": number, "error": told(error).to_dict()}
+            header = _failure(number, error, rulings)
             if isinstance(error, MemoryError):
                 header["worn"] = True  # what else has failed by it, nobody knows
             self._send(header)
@@ -299,9 +300,9 @@ class _Worker:
         finally:
             self._send({"kind": "explained", "id": number, "explained": found})
 
-    def _give(self, number: int, statement: _Statement, answer: Answer) -> None:
+    def _give(self, number: int, statement: _Statement, answer: Answer, about: Header) -> None:
         """The rows in pieces of a few megabytes; what was found out with the first and the last."""
-        about = answer.told()
+        about = about | answer.told()
         with answer:
             held: pa.Table | None = None
             for piece in _pieces(answer):
@@ -326,6 +327,11 @@ class _Worker:
                     self._connection.sendall(rest)
         except OSError as error:
             raise _GoneError from error
+
+
+def _failure(number: int, error: BaseException, rulings: Rulings) -> Header:
+    about = {"error": told(error).to_dict(), "rulings": rulings.to_dict()}
+    return {"kind": "error", "id": number, **about}
 
 
 def _pieces(answer: Answer) -> Iterator[pa.Table]:

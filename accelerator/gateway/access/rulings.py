@@ -1,0 +1,94 @@
+"""What the policy ruled about one statement, noted where it's asked, for the audit log.
+
+Whoever runs a statement opens a list by `noting`; the checks of this thread write into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from accelerator.errors import UNFIT
+from accelerator.gateway.access.access import Object
+
+_RULINGS_MAX = 1_000
+
+Pair = tuple[str, str]
+"""An action and its object, as the audit log writes them."""
+
+
+@dataclass(slots=True)
+class Rulings:
+    """The needs that were allowed, each once and in order, and the one that was refused."""
+
+    allowed: dict[Pair, None] = field(default_factory=dict)
+    refused: Pair | None = None
+    more: int = 0
+    """Needs that were allowed beyond those that are listed."""
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON values, for the gateway."""
+        refused = None if self.refused is None else list(self.refused)
+        return {"allowed": [list(one) for one in self.allowed], "refused": refused} | (
+            {"more": self.more} if self.more else {}
+        )
+
+    @classmethod
+    def from_dict(cls, given: object) -> Rulings:
+        """The inverse of `to_dict`; nothing was ruled if it's something else."""
+        try:
+            return cls._read(given)
+        except UNFIT:
+            return cls()
+
+    @classmethod
+    def _read(cls, given: object) -> Rulings:
+        if not isinstance(given, dict):
+            raise TypeError("no object")
+        refused = given["refused"]
+        return cls(
+            dict.fromkeys(_pair(one) for one in given["allowed"]),
+            None if refused is None else _pair(refused),
+            int(given.get("more", 0)),
+        )
+
+
+def _pair(given: Sequence[object]) -> Pair:
+    action, object = given
+    return str(action), str(object)
+
+
+_open: ContextVar[Rulings | None] = ContextVar("rulings", default=None)
+
+
+@contextmanager
+def noting(rulings: Rulings) -> Iterator[None]:
+    """Collects what is ruled inside, in this thread."""
+    token = _open.set(rulings)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def note_allowed(action: str, object: Object) -> None:
+    """Notes a need that the policy allows."""
+    rulings = _open.get()
+    if rulings is None:
+        return
+    pair = action, str(object)
+    if pair in rulings.allowed:
+        return
+    if len(rulings.allowed) >= _RULINGS_MAX:
+        rulings.more += 1
+    else:
+        rulings.allowed[pair] = None
+
+
+def note_refused(action: str, object: Object) -> None:
+    """Notes the need for which a statement is refused: by the name that was asked for."""
+    rulings = _open.get()
+    if rulings is not None:
+        rulings.refused = action, str(object)
