@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import shutil
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from bench.steps import noise_into
 from fuzz import door, raising, unreadable
 from fuzz.changes import change
 from fuzz.door import Door, random_pair
+from fuzz.endless import Deadline
 from fuzz.expressions import Dice
 from fuzz.oracle import FAILURES, Asked, Oracle, variant
 from fuzz.select import Select
@@ -38,6 +41,7 @@ _STATEMENTS = 30
 _SHOWN = 3  # differences of a world that are shown whole
 _TOLD_EVERY_S = 10.0
 _LOG = Path("build/fuzz.log")
+_DEADLINE_S = 300.0
 
 QUICK = {
     "spark.sql.shuffle.partitions": "1",
@@ -84,6 +88,8 @@ class Outcome:
     """Pairs of Trino's statements of which the door refuses the one over the renamed column."""
     generators: dict[str, Counter[str]] = field(default_factory=dict)
     """By the generator that made them: statements, those rewritten, and differences."""
+    endless: str = ""
+    """The statement that Spark didn't end within the deadline, which ended the run."""
 
     def count(self, generator: str, *, rewritten: bool, differs: bool) -> None:
         """Counts one statement; those of `_APART` have no part in the share."""
@@ -127,9 +133,11 @@ class Run:
     outcome: Outcome = field(init=False)
     started: float = field(default_factory=time.monotonic)
     told: float = 0.0
+    deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
         self.outcome, self.oracle = Outcome(self.seed), Oracle(self.acc)
+        self.world_seed = self.seed
         self.door = Door(self.acc)
 
     def run(self) -> Outcome:
@@ -149,6 +157,7 @@ class Run:
         return self.seconds is not None and time.monotonic() - self.started >= self.seconds
 
     def _world(self, seed: int) -> None:
+        self.world_seed = seed
         r = Random(seed)
         world = World(self.acc, r, f"{self.namespace}.w{seed}_")
         try:
@@ -224,7 +233,8 @@ class Run:
     def _ask(self, world: World, seed: int, made: Select, *, always: bool = False) -> None:
         r, outcome = world.r, self.outcome
         by_spark, always = r.random() < 0.06, r.random() < 0.1 or always
-        found = self.oracle.ask(made, by_spark=by_spark, always=always)
+        with nullcontext() if self.deadline is None else self.deadline.of(made.text):
+            found = self.oracle.ask(made, by_spark=by_spark, always=always)
         outcome.count(made.generator, rewritten=found.rewritten, differs=bool(found.found))
         if found.declined and made.generator not in _APART:
             outcome.declined[found.declined] += 1
@@ -328,16 +338,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         acc.spark.sql("CREATE NAMESPACE lake.fuzz")
         run = Run(acc, "lake.fuzz", seed, tell, options.queries, options.minutes * 60)
         outcome = run.outcome
+
+        def give_up(text: str) -> None:
+            """Ends the process, since Spark's optimizer can't be stopped; its JVM ends with it."""
+            outcome.endless = text
+            tell(
+                f"Spark hasn't ended this statement after {_DEADLINE_S:.0f} s, so the run ends:"
+                f"\n{text}\nGo on with the worlds behind it: --seed {run.world_seed + 1}"
+            )
+            status = _report(outcome, options.json)
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(status)
+
+        run.deadline = Deadline(_DEADLINE_S, give_up)
         run.run()
+    return _report(outcome, options.json)
+
+
+def _report(outcome: Outcome, file: Path | None) -> int:
+    """Prints the figures, writes them into `file`, and returns the exit code."""
     print(outcome.line(), flush=True)
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        told = {
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        report = {
             "figures": json.loads(outcome.line()),
             "declined": dict(outcome.declined.most_common()),
             "generators": outcome.by_generator(),
             "renamed_refused": outcome.renamed_refused,
+            "endless": outcome.endless,
             "complete": outcome.queries > 0,
         }
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        file.write_text(json.dumps(report, indent=1) + "\n")
     return 1 if outcome.differences else 0

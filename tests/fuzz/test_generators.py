@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from pyspark.errors import ArithmeticException
 from accelerator.errors import AcceleratorError
 from accelerator.metrics import Metrics
 from accelerator.plans import PlainPlan
-from fuzz import unreadable, values
+from fuzz import endless, unreadable, values
 from fuzz.cubes import random_cube
 from fuzz.data import filling
 from fuzz.door import Door, Pair, _on, random_pair
@@ -276,3 +277,12 @@ def test_a_pair_asks_the_same_of_both_names() -> None:
     assert len(forms) > 1 and len({p.named for p in pairs}) > 60
     assert not [p for p in pairs if "{" in p.renamed]
     assert {_on("extract(DAY FROM x) || 'x'", "c")} == {"extract(DAY FROM c) || 'x'"}
+
+
+def test_a_statement_without_an_end_ends_the_run(monkeypatch):
+    monkeypatch.setattr(endless, "_LOOKS_EVERY_S", 0.01)
+    passed = queue.SimpleQueue()
+    short, long = endless.Deadline(1000, passed.put), endless.Deadline(0.01, passed.put)
+    with short.of("SELECT 1"), long.of("SELECT 2"):
+        assert passed.get(timeout=60) == "SELECT 2"
+    assert passed.empty()
