@@ -185,6 +185,8 @@ def _made() -> Iterator[str]:
         f" FROM {at}.{OPEN} AS a JOIN {at}.{VAULT} AS b ON a.k = b.k"
         f" WHERE b.{column} <> '{SECRETS['constant of a cube']}' GROUP BY b.{column}, a.v"
     )
+    yield f"CREATE CUBE known AS SELECT {column}, count(*) AS n FROM {at}.{VAULT} GROUP BY {column}"
+    yield f"CREATE INDEX known ON {at}.{VAULT} USING BLOOM (v)"
     yield f"CREATE CUBE gone AS SELECT {column}, count(*) AS n FROM {at}.{VAULT} GROUP BY {column}"
     yield "DROP CUBE gone"
     yield f"ALTER TABLE {at}.{VAULT} ADD CONSTRAINT u UNIQUE (k) NOT ENFORCED RELY"
@@ -336,8 +338,6 @@ def _queries() -> Iterator[tuple[str, Door]]:
         "open explain accelerate": f"EXPLAIN ACCELERATE SELECT v, max(k) FROM {o} GROUP BY v",
         "open explain why not": f"EXPLAIN WHY NOT SELECT v, max(k) FROM {o} GROUP BY v",
         "open explain io": f"EXPLAIN (TYPE IO) SELECT v, max(k) FROM {o} GROUP BY v",
-        "open verify": f"VERIFY SELECT v, count(*) FROM {o} GROUP BY v",
-        "open estimate": f"EXPLAIN CREATE CUBE c AS SELECT v, max(k) AS m FROM {o} GROUP BY v",
         "open column": f"SELECT {SECRETS['relate column'][:-1]} FROM {o}",
         "open properties": f'SELECT * FROM {CATALOG}.{SCHEMA}."{OPEN}$properties"',
         "open snapshots": f'SELECT * FROM {CATALOG}.{SCHEMA}."{OPEN}$snapshots"',
@@ -451,7 +451,7 @@ def _ours() -> Iterator[tuple[str, Door]]:
     for name, text in {
         "optimize": f"OPTIMIZE {t} SORT BY (nope)",
         "vacuum": f"VACUUM {t}",
-        "vacuum snapshots": f"VACUUM {t} SNAPSHOTS OLDER THAN 1 DAYS",
+        "vacuum snapshots": f"VACUUM {t} SNAPSHOTS",
         "compact": f"COMPACT {t}",
         "add key": f"ALTER TABLE {t} ADD CONSTRAINT p PRIMARY KEY (nope) NOT ENFORCED",
         "drop key": f"ALTER TABLE {t} DROP CONSTRAINT nope",
@@ -461,14 +461,14 @@ def _ours() -> Iterator[tuple[str, Door]]:
     }.items():
         yield name, Door(text, uses="change")
     for name, text in {
-        "build cube": f"BUILD CUBE {SECRETS['cube']}",
-        "drop cube": f"DROP CUBE {SECRETS['cube']}",
-        "coverage of cube": f"SHOW COVERAGE OF CUBE {SECRETS['cube']}",
-        "alter cube": f"ALTER CUBE {SECRETS['cube']} SET REFRESH = MANUAL",
+        "build cube": "BUILD CUBE known",
+        "drop cube": "DROP CUBE known",
+        "coverage of cube": "SHOW COVERAGE OF CUBE known",
+        "alter cube": "ALTER CUBE known SET REFRESH = MANUAL",
         "undrop": "UNDROP CUBE gone",
-        "build index": f"BUILD INDEX {SECRETS['index']}",
-        "drop index": f"DROP INDEX {SECRETS['index']}",
-        "coverage of index": f"SHOW COVERAGE OF INDEX {SECRETS['index']}",
+        "build index": "BUILD INDEX known",
+        "drop index": "DROP INDEX known",
+        "coverage of index": "SHOW COVERAGE OF INDEX known",
     }.items():
         yield name, Door(text)
 

@@ -88,6 +88,34 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
     return frozenset(asking.tables) if asking.is_whole else None
 
 
+def check_read(access: Access, services: Services, full: FullName) -> None:
+    """Asks for all that reading the table or view of that full name needs.
+
+    Raises:
+        AccessDeniedError: the user may not read it or what is under it, or it isn't there.
+        CatalogError: a catalog can't be asked for what the rules allow.
+    """
+    if not access.everything:
+        _Asking(access, services).relation(full)
+
+
+def may_be_explained(
+    tables: frozenset[FullName], access: Access, services: Services
+) -> bool:
+    """Whether plans over these tables report nothing that the user may not read.
+
+    Plans, reasons and names of what answers also come from cubes over the tables, and from relate
+    columns. So this one question decides over EXPLAIN, the page, the log and the history.
+    """
+    if access.everything:
+        return True
+    asking = _Asking(access, services)
+    asking.tables = set(tables)
+    return not any(
+        not access.may("read", Object.table(full)) for full in asking.told_by_explaining()
+    )
+
+
 def denied(action: Action, object: Object) -> AccessDeniedError:
     """The one error for what may not be used and for what isn't there."""
     if object == GATEWAY:
@@ -195,7 +223,7 @@ class _Asking:
                 | kinds.Verify()
             ):
                 self._query(statement.query.bare)
-                self._told_by_explaining()
+                self._explained()
             case kinds.NotBuilt():
                 if statement.table is not None:
                     self._table("change", statement.table)
@@ -276,8 +304,20 @@ class _Asking:
             else:
                 self._under_cube(record, "read", asked)
 
-    def _told_by_explaining(self) -> None:
-        """What plans tell of beside the query's own tables: cubes over these, relate columns."""
+    def relation(self, full: FullName) -> None:
+        """Asks for all that reading the table or view needs."""
+        self._relation(full, Object.table(full), 0)
+
+    def _explained(self) -> None:
+        for full in self.told_by_explaining():
+            if not self._access.may("read", Object.table(full)):
+                raise AccessDeniedError(
+                    "explaining it would tell of more than you may read",
+                    hint="run the query itself",
+                )
+
+    def told_by_explaining(self) -> list[FullName]:
+        """The tables beside its own of which a plan reports: of cubes and of relate columns."""
         own = frozenset(self.tables)
         told: set[FullName] = set()
         for record in self._registry.cubes.values():
@@ -288,12 +328,7 @@ class _Asking:
             pinned = self._known(full)
             if pinned is not None:
                 told |= dimensions(pinned)
-        for full in sorted(told - own):
-            if not self._access.may("read", Object.table(full)):
-                raise AccessDeniedError(
-                    "explaining it would tell of more than you may read",
-                    hint="run the query itself",
-                )
+        return sorted(told - own)
 
     # Cubes and indexes.
 

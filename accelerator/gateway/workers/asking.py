@@ -19,7 +19,7 @@ import pyarrow as pa
 from accelerator.at_once.placed import placed
 from accelerator.errors import MissingCatalogError, StatementError, UntranslatedError
 from accelerator.gateway.access.access import Access
-from accelerator.gateway.access.check import check
+from accelerator.gateway.access.check import check, check_read
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
@@ -39,7 +39,7 @@ from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import Query, ShowStatistics, Statement
+from accelerator.statements.kinds import ExplainAccelerate, Query, Statement
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -241,6 +241,7 @@ class Asking:
             if isinstance(statement, Query):
                 return self._queried(session, job, statement, sql)
             check(statement, job.access, session.services)
+            session.queries.check_ours(statement)
             rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
@@ -283,7 +284,8 @@ class Asking:
 
     def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
-        found = session.queries.read(sql, "trino", self._client(session, job))
+        may_look = partial(check_read, job.access, session.services)
+        found = session.queries.read(sql, "trino", self._client(session, job), may_look)
         if isinstance(found, Query) and not job.accelerate:
             found = replace(found, plain=True)
         return found
@@ -297,6 +299,7 @@ class Asking:
             time_zone=session.services.context.settings()["time_zone"],
             version=self._version,
             now=datetime.now(UTC),
+            catalogs=_seen_catalogs(session, job.access),
         )
 
     def _outputs(self, session: Accelerator, job: Job, metadata: Metadata, sql: str) -> Answer:
@@ -321,7 +324,10 @@ class Asking:
     def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
-        tables = check(statement, job.access, session.services)
+        told: Statement = statement
+        if isinstance(statement, Query) and asked.kind not in ("VALIDATE", "IO"):
+            told = ExplainAccelerate(statement)  # to the policy it's the same in Trino's spelling
+        tables = check(told, job.access, session.services)
         if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
             _check_sound(session, statement)
         if asked.kind == "VALIDATE":
@@ -380,7 +386,7 @@ def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> p
     ):
         return None
     cancellation, engine = services.cancellation, services.duckdb
-    reads = partial(_check_read, job.access, services)
+    reads = partial(check_read, job.access, services)
     with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
         watch = partial(engine.interrupted_with, tag)
         return metadata.answer(asked, client, job.access.sees, job.given, reads, watch)
@@ -402,9 +408,11 @@ def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Tabl
     return pa.table({"Query Plan": pa.array([text])})
 
 
-def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
-    """AccessDeniedError where the user may not read the table, or what is under it."""
-    check(ShowStatistics(full), access, services)
+def _seen_catalogs(session: Accelerator, access: Access) -> frozenset[str] | None:
+    """Those that the user may name; None: all."""
+    if access.everything:
+        return None
+    return frozenset(one for one in session.services.lake.catalogs if access.sees(one))
 
 
 def _unmoved(readers: Readers, before: Versions) -> Versions | None:
