@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("accelerator")
 T = TypeVar("T")
+ASKED_SINCE = "; Spark was asked since: "
+"""Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -137,7 +139,7 @@ class Queries:
             if metrics.fallback is None or not error.hint:
                 raise
             raise EngineError(
-                error.message, hint=f"{error.hint}; Spark was asked since: {metrics.fallback}"
+                error.message, hint=f"{error.hint}{ASKED_SINCE}{metrics.fallback}"
             ) from error
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))

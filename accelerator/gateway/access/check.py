@@ -44,6 +44,8 @@ _PUBLISHED = "accelerator.published.cube"
 _RELATIONS_MAX = 5_000
 _VIEWS_MAX = 16
 _STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
+EXPLAINING = (kinds.ExplainAccelerate, kinds.ExplainAnalyze, kinds.ExplainWhyNot, kinds.Verify)
+"""Statements that report a plan."""
 _METADATA = words("""
     all_data_files all_delete_files all_entries all_files all_manifests changes data_files
     delete_files entries files history manifests metadata_log_entries partitions position_deletes
@@ -216,12 +218,7 @@ class _Asking:
                 | kinds.OptimizeTable()
             ):
                 self._table("change", statement.table)
-            case (
-                kinds.ExplainAccelerate()
-                | kinds.ExplainAnalyze()
-                | kinds.ExplainWhyNot()
-                | kinds.Verify()
-            ):
+            case _ if isinstance(statement, EXPLAINING):
                 self._query(statement.query.bare)
                 self._explained()
             case kinds.NotBuilt():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.metadata.trino_types import trino_type
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual, virtual_schemas
-from accelerator.iceberg import Lake, PinnedTable
+from accelerator.iceberg import CatalogError, Lake, PinnedTable
 from rewrite.dotted import joined
 from rewrite.facts import ViewFacts
 from rewrite.printable import one_line
@@ -116,6 +116,15 @@ class Listing:
             except AccessDeniedError:
                 self._readable[full] = False
         return self._readable[full]
+
+    def reads_full(self, full: tuple[str, ...]) -> bool:
+        """The same of a full name of any parts; False if its catalog can't be asked."""
+        if len(full) < 3:
+            return False
+        try:
+            return self.reads(full[0], ".".join(full[1:-1]), full[-1])
+        except CatalogError:
+            return False
 
     def table(self, catalog: str, schema: str, name: str) -> PinnedTable | None:
         """The table of the lake of that name, if the user may read it; though Spark refuses it."""

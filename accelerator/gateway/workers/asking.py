@@ -17,10 +17,15 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from accelerator.at_once.placed import placed
-from accelerator.errors import MissingCatalogError, StatementError, UntranslatedError
+from accelerator.errors import (
+    EngineError,
+    MissingCatalogError,
+    StatementError,
+    UntranslatedError,
+)
 from accelerator.gateway.access.access import Access
-from accelerator.gateway.access.check import check, check_read
-from accelerator.gateway.access.visible import visible
+from accelerator.gateway.access.check import EXPLAINING, check, check_read, may_be_explained
+from accelerator.gateway.access.visible import known_to, visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
 from accelerator.gateway.metadata.query import may_be_virtual
@@ -35,6 +40,7 @@ from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.plans import PlainPlan
+from accelerator.queries import ASKED_SINCE
 from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
@@ -92,6 +98,13 @@ def _text(value: object) -> str | None:
     return value
 
 
+@dataclass(slots=True)
+class Telling:
+    """Whether the plan, and why it's that one, are to be hidden from who asked the statement."""
+
+    is_private: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A statement as the gateway hands it on."""
@@ -103,6 +116,7 @@ class Job:
     accelerate: bool = True
     given: Given = field(default_factory=Given)
     """What only the gateway knows: its statements that run, the session's properties, roles."""
+    telling: Telling = field(default_factory=Telling)
     log_of: str | None = field(kw_only=True)
     """Whose statements of the query log it may see; None: everybody's."""
 
@@ -121,13 +135,15 @@ class Job:
         client = dict(given["client"])
         client["client_tags"] = tuple(client["client_tags"])
         client["capabilities"] = frozenset(client["capabilities"])
+        access = Access.from_json(given["access"])
         return cls(
             _REQUESTS[given["kind"]](**fields),
             ClientSession(**client),
-            Access.from_json(given["access"]),
+            access,
             float(given["timeout_s"]),
             bool(given["accelerate"]),
             _given(given["facts"]),
+            Telling(not access.everything),  # until more is known
             log_of=_text(given["log_of"]),
         )
 
@@ -148,6 +164,7 @@ class Answer:
         self._reading_s = 0.0
         self.names, self.update_type = names, update_type
         self.tables: list[tuple[str, ...]] = []
+        self.is_private = False
         self.versions: Callable[[], Versions | None] = lambda: None
 
     @classmethod
@@ -180,6 +197,7 @@ class Answer:
         """For the gateway, with the last rows."""
         metrics = self.metrics.to_dict()
         metrics["execution_ms"] = metrics["execution_ms"] or 1000 * self._reading_s
+        metrics["private"] = self.is_private
         found: dict[str, Any] = {"metrics": metrics, "tables": self.tables}
         known = self.versions()
         if known is not None:
@@ -208,8 +226,11 @@ class Asking:
 
     def answer(self, session: Accelerator, job: Job) -> Answer:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
-        with shown_to(job.log_of):
-            return self._answer(session, job)
+        knows = None if job.access.everything else known_to(job.access, session.services)
+        with shown_to(job.log_of, knows):
+            answer = self._answer(session, job)
+        answer.is_private = job.telling.is_private
+        return answer
 
     def _answer(self, session: Accelerator, job: Job) -> Answer:
         asked, client, sees = job.request, job.client, job.access.sees
@@ -242,6 +263,8 @@ class Asking:
                 return self._queried(session, job, statement, sql)
             check(statement, job.access, session.services)
             session.queries.check_ours(statement)
+            if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
+                job.telling.is_private = False
             rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
@@ -261,7 +284,8 @@ class Asking:
                     hint="name its tables in the statement, or make a view for each user",
                 )
             session.queries.check_guards(statement, sql, job.client.user)
-            answer = self._rows(session, statement, sql, job.timeout_s)
+            _decide(job, tables, services)
+            answer = self._rows(session, statement, sql, job)
             if viewed and (tables is None or versions(readers, tables) != before):
                 answer.close()
                 continue
@@ -276,8 +300,13 @@ class Asking:
             "its views were replaced again and again while it was planned", hint="ask again"
         )
 
-    def _rows(self, session: Accelerator, statement: Query, sql: str, timeout_s: float) -> Answer:
-        found = session.opened(statement, sql, timeout_s)
+    def _rows(self, session: Accelerator, statement: Query, sql: str, job: Job) -> Answer:
+        try:
+            found = session.opened(statement, sql, job.timeout_s)
+        except EngineError as error:
+            if job.telling.is_private and error.hint:
+                error.hint = error.hint.partition(ASKED_SINCE)[0]
+            raise
         if isinstance(found, BatchReader):
             return Answer(found.schema, found, found.metrics)
         return Answer.of(found.arrow(), found.metrics)
@@ -328,6 +357,7 @@ class Asking:
         if isinstance(statement, Query) and asked.kind not in ("VALIDATE", "IO"):
             told = ExplainAccelerate(statement)  # to the policy it's the same in Trino's spelling
         tables = check(told, job.access, session.services)
+        _decide(job, tables, session.services)
         if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
             _check_sound(session, statement)
         if asked.kind == "VALIDATE":
@@ -406,6 +436,13 @@ def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Tabl
         raise UntranslatedError("it can't be told which tables are read", hint="EXPLAIN it")
     text = io_plan(set(known).difference(views_of(known)))
     return pa.table({"Query Plan": pa.array([text])})
+
+
+def _decide(job: Job, tables: Collection[Name] | None, services: Services) -> None:
+    """Hides the statement's plan from its user unless it reports nothing that they may not read."""
+    if not job.access.everything:
+        shown = may_be_explained(frozenset(tables or ()), job.access, services)
+        job.telling.is_private = tables is None or not shown
 
 
 def _seen_catalogs(session: Accelerator, access: Access) -> frozenset[str] | None:
