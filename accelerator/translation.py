@@ -95,7 +95,7 @@ class Translation:
 
         With a `client` its names are completed, and nothing goes to Spark as it stands: a statement
         that is neither a query nor ours is an UntranslatedError. Errors of names are as in
-        `rewrite.completed`; UnknownTableError where ours needs an Iceberg table. `may_look` is asked
+        `rewrite.completed`; UnknownTableError if ours needs an Iceberg table. `may_look` is asked
         before a table's columns are looked up; who gives it calls `check_ours` after its rights.
         """
         if dialect not in DIALECTS:

@@ -17,7 +17,7 @@ from accelerator.query_log.record import COLUMN_OF, bounded
 
 _USER: ContextVar[str | None] = ContextVar("accelerator_log_user", default=None)
 Knows = Callable[[str, str], bool]
-"""Whether the reader may know of a cube or an index: by the column `cubes` or `indexes`, its name."""
+"""Whether the reader may know of a cube or an index: by its column (`cubes`, …) and its name."""
 _KNOWS: ContextVar[Knows | None] = ContextVar("accelerator_log_knows", default=None)
 _NAMES = ("cubes", "indexes")
 COLUMNS = ("user", "process")

@@ -170,7 +170,9 @@ def test_secrets_arent_shown(sql):
     record = ended(history, statement(sql), "FAILED", ValueError(f"it fails: {sql}"))
     record.explain({"text": f"└─ {sql}\x1b", "reasons": [{"reason": sql, "nearest": True}]})
     assert "***" in record.sql
-    assert "hush99" not in json.dumps(record.to_dict(sees_all=True, whole=True)) + json.dumps(slow_line(record))
+    assert "hush99" not in json.dumps(record.to_dict(sees_all=True, whole=True)) + json.dumps(
+        slow_line(record)
+    )
     assert history.newest()(Wanted(text="hush99")) == []
     assert history.newest()(Wanted(text=sql.lower()[:12])) == [record]
 

@@ -101,9 +101,7 @@ def check_read(access: Access, services: Services, full: FullName) -> None:
         _Asking(access, services).relation(full)
 
 
-def may_be_explained(
-    tables: frozenset[FullName], access: Access, services: Services
-) -> bool:
+def may_be_explained(tables: frozenset[FullName], access: Access, services: Services) -> bool:
     """Whether plans over these tables report nothing that the user may not read.
 
     Plans, reasons and names of what answers also come from cubes over the tables, and from relate

@@ -127,13 +127,13 @@ class Listing:
             return False
 
     def table(self, catalog: str, schema: str, name: str) -> PinnedTable | None:
-        """The table of the lake of that name, if the user may read it; though Spark refuses it."""
+        """The table of that name, if the user may read it; though Spark refuses it."""
         if not self._is_readable(catalog, schema, name):
             return None
         return self._pin.described((catalog, schema, name))
 
     def view(self, catalog: str, schema: str, name: str) -> ViewFacts | None:
-        """The view of the lake of that name, if the user may read it and it's in Spark's dialect."""
+        """The view of that name, if the user may read it and it's in Spark's dialect."""
         if not self._is_readable(catalog, schema, name):
             return None
         return self._pin.view((catalog, schema, name))
