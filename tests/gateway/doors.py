@@ -92,6 +92,7 @@ def policy() -> str:
     rules = [
         _rule("allow", ("read", "write", "change"), OWNER, ("*",)),
         f'[[rule]]\nallow = ["metrics"]\nusers = ["{OWNER}"]\n',
+        f'[[rule]]\nallow = ["read"]\nusers = ["{OWNER}"]\ntables = ["{_HIDDEN_CATALOG}.*.*"]\n',
     ]
     for right in RIGHTS.values():
         rules.append(_rule("allow", ("read", "change"), right.user, (OPEN,)))

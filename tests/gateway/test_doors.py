@@ -146,7 +146,9 @@ def test_a_forbidden_table_is_refused_after_the_work_of_one_that_is_not_there(la
             for name, door in doors.DOORS.items():
                 if door.method != "SQL" or not door.has_target or not right.is_asked(door):
                     continue
-                if door.is_name and right.sees:
+                if right.sees and (" system." in door.text or "_schema." in door.text):
+                    continue  # who sees the name may know that it's there
+                if right.sees and door.is_name:
                     continue
                 with suppress(AcceleratorError):  # texts that aren't read
                     assert work(door, right.target) == work(door, NOTHING), (name, of)
