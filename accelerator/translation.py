@@ -218,7 +218,7 @@ class Translation:
     def check_ours(self, found: Statement) -> None:
         """UnknownTableError if ours needs an Iceberg table that the lake doesn't have.
 
-        Of another table the statement would be Spark's, and go there as it stands.
+        Spark would get the statement unchanged if it named a table of another kind.
         """
         table: TableName | None = getattr(found, "table", None)
         form = FORM_OF.get(type(found))

@@ -96,11 +96,11 @@ class Web:
         return handle
 
     def _sees_all(self, user: User) -> bool:
-        """Whether the user sees everybody's statements."""
+        """Returns whether the user sees everybody's statements."""
         return self._gateway.sees_all(self._gateway.access(user))
 
     def _sees_figures(self, user: User) -> bool:
-        """Whether the user sees the gateway's figures."""
+        """Returns whether the user sees the gateway's figures."""
         return self._gateway.access(user).may("metrics", GATEWAY)
 
     async def _file(self, asked: web.Request) -> web.Response:

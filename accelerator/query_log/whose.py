@@ -26,9 +26,9 @@ COLUMNS = ("user", "process")
 
 @contextmanager
 def shown_to(user: str | None, knows: Knows | None = None) -> Iterator[None]:
-    """What this thread reads of the log within is what that user asked; None: all.
+    """Limits what this thread reads of the log within to what that user asked; None: all.
 
-    Of their own statements the names of cubes and indexes are left out that `knows` refuses.
+    Names of cubes and indexes that `knows` refuses are omitted from the user's statements.
     """
     token, names = _USER.set(user), _KNOWS.set(knows)
     try:

@@ -1,8 +1,8 @@
-"""Every kind of request, from users who may not read: what its answers tell of what they ask about.
+"""Every kind of request by users who may not read, and a search for leaks in the answers.
 
 `RIGHTS` are users who may do something else than read, `DOORS` are requests about a table. A cell
-is one door for one right. It leaks if an answer contains a text that stands in forbidden things
-alone, or if a table that exists and a name that nothing has are answered differently.
+is one door for one right. It leaks if an answer contains a text that only forbidden things
+contain, or if it differs for a table that exists and a name that nothing has.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Right:
     read: tuple[str, ...] = ()
 
     def is_asked(self, door: Door) -> bool:
-        """Whether the door is forbidden to them: not what they may do with the target itself."""
+        """Returns whether the door is forbidden to them: they may do no such thing to the target."""
         return not door.has_target or door.uses not in self.actions
 
     @property
     def sees(self) -> bool:
-        """Whether listings show the target's name."""
+        """Returns whether listings show the target's name."""
         return bool(self.actions) or self.target in self.read
 
 
@@ -151,7 +151,7 @@ def made_warehouse(folder: Path) -> Path:
     catalog.engine.dispose()
     _make_view(folder)
     with accelerator.open(str(folder)) as session:
-        for sql in _made():
+        for sql in _definitions():
             session.query(sql)
         registry = session.services.store.registry()
         id = registry.cubes[SECRETS["cube"]].id
@@ -183,7 +183,7 @@ def _make_vault(catalog: SqlCatalog) -> None:
     table.append(rows, snapshot_properties={"my-token": SECRETS["secret of a summary"]})
 
 
-def _made() -> Iterator[str]:
+def _definitions() -> Iterator[str]:
     at, column = f"{CATALOG}.{SCHEMA}", SECRETS["column"]
     yield f"CREATE CUBE plain AS SELECT v, count(*) AS n FROM {at}.{OPEN} GROUP BY v"
     yield (
@@ -276,7 +276,7 @@ class Door:
 
     @property
     def has_target(self) -> bool:
-        """Whether it names the forbidden table."""
+        """Returns whether it names the forbidden table."""
         return "{t}" in self.text or "{t}" in self.body
 
 
@@ -514,7 +514,7 @@ DOORS: Mapping[str, Door] = {
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What one request was answered: all of its texts, and what is compared of them."""
+    """The answer to one request: all of its texts, and the part that is compared."""
 
     texts: str
     compared: str
@@ -584,7 +584,7 @@ class Asker:
 
 @dataclass(slots=True)
 class Outcome:
-    """How many cells were asked, and what each one that leaks has told."""
+    """The number of cells asked, and the leaks of each cell that has any."""
 
     asked: int = 0
     leaks: dict[str, list[str]] = field(default_factory=dict)
@@ -599,7 +599,7 @@ class Outcome:
 def walked(host: str, port: int, *, one_in: int = 1) -> Outcome:
     """Asks each door with each right of a gateway over the warehouse, under `policy`.
 
-    With `one_in` so many cells one is asked; each door is, with some right, if it's no more than 6.
+    Of every `one_in` cells one is asked. Up to 6, each door is asked with some right.
     """
     began, outcome = time.monotonic(), Outcome()
     owner = Asker(host, port, OWNER)
@@ -612,17 +612,17 @@ def walked(host: str, port: int, *, one_in: int = 1) -> Outcome:
                 if (number + turn) % one_in or not right.is_asked(door):
                     continue
                 outcome.asked += 1
-                told = list(_told(asker, right, door))
-                if told:
-                    outcome.leaks[f"{name} / {of}"] = told
+                leaks = list(_leaks(asker, right, door))
+                if leaks:
+                    outcome.leaks[f"{name} / {of}"] = leaks
         finally:
             asker.close()
     outcome.seconds = time.monotonic() - began
     return outcome
 
 
-def _told(asker: Asker, right: Right, door: Door) -> Iterator[str]:
-    """What the cell tells that it mustn't."""
+def _leaks(asker: Asker, right: Right, door: Door) -> Iterator[str]:
+    """Yields the leaks of the cell."""
     found = asker.ask(door, right.target)
     texts, given = found.texts, door.text + door.body
     for what, secret in _secrets(right).items():

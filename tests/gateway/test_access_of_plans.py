@@ -1,4 +1,4 @@
-"""Who is shown plans, reasons and names of cubes on the page and in the log; stars of rules."""
+"""Plans, reasons and names of cubes on the page and in the log; stars in rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No request tells who may not read a table what is in it, or whether it is there."""
+"""No answer contains anything of a table that its reader may not read, or whether it exists."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ OWNERS = (
 
 
 def test_the_owner_is_told_all_but_passwords(gateway):
-    """What nobody could be told proves nothing; passwords nobody is told."""
+    """The secrets can be read by somebody, or their absence would prove nothing."""
     asker = Asker(*gateway, doors.OWNER)
     asker.ask(Door(f"SELECT '{doors.SECRETS['statement of another user']}'"), doors.VAULT)
     texts = [asker.ask(doors.DOORS[one], doors.VAULT).texts for one in OWNERS]

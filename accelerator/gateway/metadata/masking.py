@@ -23,8 +23,8 @@ Reads = Callable[[FullName], bool]
 def masked_properties(properties: Mapping[str, str], reads: Reads) -> dict[str, str]:
     """The table's properties for a reader.
 
-    Values whose keys name a secret become `***`, and so do secrets inside other values. Relate
-    columns and foreign keys are left out if a table behind them may not be read, as in SHOW.
+    Values whose keys name a secret become `***`, and so do secrets inside other values. Like SHOW,
+    it omits relate columns and foreign keys if the reader may not read a table behind them.
     """
     return {
         key: masked_value(key, value)

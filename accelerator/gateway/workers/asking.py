@@ -100,7 +100,7 @@ def _text(value: object) -> str | None:
 
 @dataclass(slots=True)
 class Telling:
-    """Whether the plan, and why it's that one, are to be hidden from who asked the statement."""
+    """Says if the plan and its reasons are hidden from the user who asked the statement."""
 
     is_private: bool = False
 
@@ -446,7 +446,7 @@ def _decide(job: Job, tables: Collection[Name] | None, services: Services) -> No
 
 
 def _seen_catalogs(session: Accelerator, access: Access) -> frozenset[str] | None:
-    """Those that the user may name; None: all."""
+    """Returns the catalogs that the user may name; None if all."""
     if access.everything:
         return None
     return frozenset(one for one in session.services.lake.catalogs if access.sees(one))
