@@ -47,7 +47,7 @@ from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
 from accelerator.streams import Stream, whole
-from accelerator.translation import Translation
+from accelerator.translation import MayLook, Translation
 from rewrite.bounds import CODE, TooDeepError
 from rewrite.client import Client
 from rewrite.parse import unparsed
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("accelerator")
 T = TypeVar("T")
+ASKED_SINCE = "; Spark was asked since: "
+"""Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -74,9 +76,24 @@ class Queries:
         self._planner = services.planner
         self._translation = Translation(services.lake, services.context)
 
-    def read(self, sql: str, dialect: str | None, client: Client | None = None) -> Statement:
-        """The statement; its query in Spark SQL, a client's names completed."""
-        return self._translation.statement(sql, dialect or self.services.config.dialect, client)
+    def read(
+        self,
+        sql: str,
+        dialect: str | None,
+        client: Client | None = None,
+        may_look: MayLook | None = None,
+    ) -> Statement:
+        """The statement; its query in Spark SQL, a client's names completed.
+
+        `may_look` raises for what may not be looked up; `check_ours` has to be called then.
+        """
+        dialect = dialect or self.services.config.dialect
+        return self._translation.statement(sql, dialect, client, may_look)
+
+    def check_ours(self, statement: Statement) -> None:
+        """UnknownTableError if a statement of ours needs an Iceberg table that isn't there."""
+        if not isinstance(statement, Query):
+            self._translation.check_ours(statement)
 
     def guarded(
         self, sql: str, user: str | None, dialect: str | None, client: Client | None = None
@@ -122,7 +139,7 @@ class Queries:
             if metrics.fallback is None or not error.hint:
                 raise
             raise EngineError(
-                error.message, hint=f"{error.hint}; Spark was asked since: {metrics.fallback}"
+                error.message, hint=f"{error.hint}{ASKED_SINCE}{metrics.fallback}"
             ) from error
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))

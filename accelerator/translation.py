@@ -6,7 +6,7 @@ Names of a client's statement are completed here, so that none of a session's se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,8 @@ from rewrite.printable import one_line
 from rewrite.shape import Shape, shape_of
 from rewrite.translated_shape import TranslatedShape, translated_shape
 
+MayLook = Callable[[TableName], None]
+"""Raises if nothing of the table or view of that full name may be looked up."""
 Rests = dict[tuple[str, ...], Mapping[str, str] | None]
 """Tables' columns and their types, on which a translation rests; None: nothing is known of it."""
 
@@ -50,6 +52,10 @@ Rests = dict[tuple[str, ...], Mapping[str, str] | None]
 class _Kept:
     translated: Translated
     rests: Rests
+
+
+def _anything(_full: TableName) -> None:
+    """Allows every look."""
 
 
 _Place = tuple[Client, str]
@@ -78,12 +84,19 @@ class Translation:
         self._forms: Recent[tuple[int, ...]] = by_text()
         self._shapes: Recent[_KeptShape] = by_text()
 
-    def statement(self, sql: str, dialect: str, client: Client | None = None) -> Statement:
+    def statement(
+        self,
+        sql: str,
+        dialect: str,
+        client: Client | None = None,
+        may_look: MayLook | None = None,
+    ) -> Statement:
         """The statement; StatementError, of a query UntranslatedError, where it can't be read.
 
         With a `client` its names are completed, and nothing goes to Spark as it stands: a statement
         that is neither a query nor ours is an UntranslatedError. Errors of names are as in
-        `rewrite.completed`; UnknownTableError where ours needs an Iceberg table.
+        `rewrite.completed`; UnknownTableError if ours needs an Iceberg table. `may_look` is asked
+        before a table's columns are looked up; who gives it calls `check_ours` after its rights.
         """
         if dialect not in DIALECTS:
             raise ConfigError(
@@ -91,7 +104,10 @@ class Translation:
             )
         found = parse_statement(sql, dialect)
         if client is not None:
-            return _OfClient(self, client, dialect).statement(found)
+            named = _OfClient(self, client, dialect, may_look or _anything).statement(found)
+            if may_look is None:
+                self.check_ours(named)
+            return named
         if dialect == SPARK:
             return found
         return self._in_spark(found, dialect)
@@ -121,23 +137,26 @@ class Translation:
         self._known.put((sql, dialect), _KeptText(found, asked))
         return found
 
-    def query_of(self, client: Client, sql: str, dialect: str) -> Translated:
+    def query_of(
+        self, client: Client, sql: str, dialect: str, may_look: MayLook = _anything
+    ) -> Translated:
         """A client's query in Spark SQL, its names completed."""
         zone = self._context.settings()["time_zone"]
         place = replace(client, now=None), zone
         known = self._known_of_clients.get((sql, dialect, place))
-        if known is not None and self._holds(known.rests):
+        if known is not None and self._holds(known.rests, may_look):
             return known.translated
         shape = shape_of(sql, trino=True) if dialect == TRINO else None
-        found = None if shape is None else self._by_shape(shape, place)
+        found = None if shape is None else self._by_shape(shape, place, may_look)
         if found is not None:
             return found
-        asked, columns = self._columns()
+        asked, columns = self._columns(may_look)
         catalogs = self._catalogs(sql, client)
         found = translated_for(client, sql, dialect, columns, catalogs, zone)
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
-            self.check_known(one, views=True)
+            may_look(one)
+            self._check_known(one, views=True)
         if not found.timed and not odd:
             kept = _Kept(found, asked)
             self._known_of_clients.put((sql, dialect, place), kept)
@@ -145,13 +164,13 @@ class Translation:
                 self._learn(shape, client, zone, kept)
         return found
 
-    def _by_shape(self, shape: Shape, place: _Place) -> Translated | None:
+    def _by_shape(self, shape: Shape, place: _Place, may_look: MayLook) -> Translated | None:
         """The translation that one of another statement of the shape gives."""
         free = self._forms.get((shape.key, place))
         if not free:
             return None
         known = self._shapes.get((shape.key, shape.fixed(free), place))
-        if known is None or not self._holds(known.rests):
+        if known is None or not self._holds(known.rests, may_look):
             return None
         return known.shape.filled(shape.constants)
 
@@ -175,21 +194,38 @@ class Translation:
             key = shape.key, shape.fixed(made.free), place
             self._shapes.put(key, _KeptShape(made, asked))
 
-    def _holds(self, rests: Rests) -> bool:
+    def _holds(self, rests: Rests, may_look: MayLook = _anything) -> bool:
         """Whether tables have the columns still on which a translation rests."""
         if not rests:
             return True
-        _, columns = self._columns()
+        _, columns = self._columns(may_look)
         return all(columns(parts) == known for parts, known in rests.items())
 
     def _catalogs(self, sql: str, client: Client) -> Collection[str]:
         """Those in which a statement's tables may be; one of our own only where it's asked for."""
-        known = self._lake.catalogs
+        known = self._named(client)
         named = log_table.may_name(f"{client.catalog}.{sql}")
-        own = named and not log_table.is_hidden(known)
+        own = named and not log_table.is_hidden(self._lake.catalogs)
         return [*known, log_table.CATALOG] if own else known
 
-    def check_known(self, full: TableName, *, views: bool) -> None:
+    def _named(self, client: Client) -> Collection[str]:
+        """The lake's catalogs that the client may name."""
+        known = self._lake.catalogs
+        if client.catalogs is None:
+            return known
+        return [one for one in known if one in client.catalogs]
+
+    def check_ours(self, found: Statement) -> None:
+        """UnknownTableError if ours needs an Iceberg table that the lake doesn't have.
+
+        Spark would get the statement unchanged if it named a table of another kind.
+        """
+        table: TableName | None = getattr(found, "table", None)
+        form = FORM_OF.get(type(found))
+        if table is not None and (form is None or not form.always):
+            self._check_known(table, views=False)
+
+    def _check_known(self, full: TableName, *, views: bool) -> None:
         """UnknownTableError where the lake has no table of that full name, with `views` no view."""
         pin = self._lake.pin()
         if pin.table(full) is None and not (views and pin.view(full) is not None):
@@ -205,9 +241,9 @@ class Translation:
 
     def full_name(self, parts: TableName, client: Client) -> TableName:
         """The full name of a table that a client names."""
-        return full_name(parts, client, self._lake.catalogs)
+        return full_name(parts, client, self._named(client))
 
-    def _columns(self) -> tuple[Rests, Columns]:
+    def _columns(self, may_look: MayLook = _anything) -> tuple[Rests, Columns]:
         """What tells tables' columns, and what it has told, by the names it was asked for."""
         asked: Rests = {}
         pin = self._lake.pin()
@@ -222,6 +258,7 @@ class Translation:
             if self._context.is_temporary(parts):
                 return self._context.columns(parts)
             named = parts[:-1] if parts[-1] == ANY_STATE else parts
+            may_look(named)
             try:
                 if named != parts:
                     pinned = pin.described(named)
@@ -256,8 +293,11 @@ def _unknown(full: TableName) -> UnknownTableError:
 class _OfClient:
     """Statements of one client, by whose catalog and schema names are completed."""
 
-    def __init__(self, translation: Translation, client: Client, dialect: str) -> None:
+    def __init__(
+        self, translation: Translation, client: Client, dialect: str, may_look: MayLook
+    ) -> None:
         self._translation, self._client, self._dialect = translation, client, dialect
+        self._may_look = may_look
 
     def statement(self, found: Statement) -> Statement:
         """The statement with full names."""
@@ -287,17 +327,14 @@ class _OfClient:
         return self._translated(sql).text
 
     def _translated(self, sql: str) -> Translated:
-        return self._translation.query_of(self._client, sql, self._dialect)
+        return self._translation.query_of(self._client, sql, self._dialect, self._may_look)
 
     def _named(self, found: Statement) -> Statement:
-        """A statement of ours on a table; what would be Spark's on another one is refused."""
+        """A statement of ours, of whose table nothing is looked up."""
         table: TableName | None = getattr(found, "table", None)
         if table is None:
             return found
         full = self._full(table)
-        form = FORM_OF.get(type(found))
-        if form is None or not form.always:
-            self._translation.check_known(full, views=False)
         if isinstance(found, AddConstraint) and found.constraint.references is not None:
             there = self._full(found.constraint.references)
             return replace(

@@ -17,7 +17,8 @@ class Client:
     """`catalog` and `schema` complete names; `user`, `version` and the zone are told when asked.
 
     `time_zone` is a name of the IANA's. `now` is the moment at which the statement was asked, with
-    a zone; None leaves what asks for it refused.
+    a zone; None leaves what asks for it refused. `catalogs` are those that the client may name;
+    None: all that there are.
     """
 
     catalog: str | None = None
@@ -26,6 +27,7 @@ class Client:
     time_zone: str = "UTC"
     version: str = ""
     now: datetime | None = None
+    catalogs: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         for value in (self.catalog, self.schema, self.user, self.time_zone, self.version):

@@ -207,6 +207,14 @@ class Gateway:
         """What the statement may do: what its user may with the role that its client has set."""
         return self.access(statement.user, statement.enabled)
 
+    def sees_all(self, access: Access) -> bool:
+        """Whether somebody with these rights may see everybody's statements, by SQL or on the page.
+
+        If there are users and no policy, nobody has said that one may see another's.
+        """
+        alone = self.users is not None and self._policy is None
+        return access.may("metrics", GATEWAY) and not alone
+
     @property
     def policy(self) -> Policy:
         """The newest policy that could be read."""
@@ -579,13 +587,8 @@ class Gateway:
         }
 
     def _seen_of(self, statement: Statement) -> str | None:
-        """Whose statements the statement may be told of; None: everybody's.
-
-        Where there are users and no policy nobody has said that one may see another's.
-        """
-        alone = self.users is not None and self._policy is None
-        everybody = self.rights(statement).may("metrics", GATEWAY) and not alone
-        return None if everybody else statement.user.name
+        """Whose statements the statement may be told of; None: everybody's."""
+        return None if self.sees_all(self.rights(statement)) else statement.user.name
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
         """The newest statements, for `system.runtime.queries`, of which the user may know."""

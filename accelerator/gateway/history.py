@@ -45,7 +45,8 @@ class Record:
     `written` is the statement as it runs, of EXECUTE with its values, cut where `sql_length` says
     that it's longer; `sql` is what of it may be shown. `made_by` is the statement by which an
     answer out of the cache was made. `reason` says why the plain statement answered, `all_rows` why
-    all rows were read. `worker` and `number` name the process that ran it, and the run there.
+    all rows were read. `worker` and `number` name the process that ran it, and the run there. If it
+    `is_private`, what answered it and why is for those alone who see everybody's statements.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Record:
     bytes_read: int = 0
     reason: str = ""
     all_rows: str = ""
+    is_private: bool = False
     error: str = ""
     error_message: str = ""
     worker: int = 0
@@ -166,24 +168,38 @@ class Record:
         """The bytes that it takes, about."""
         return _OVERHEAD + 2 * (len(self.written) + len(self.error_message) + len(self.reason))
 
-    def has(self, text: str) -> bool:
-        """Whether that text, in small letters, stands in it."""
+    def has(self, text: str, *, sees_all: bool = True) -> bool:
+        """Whether that text, in small letters, stands in it, as far as it's shown."""
         whole = (self.id, self.user, self.source, self.error, self.error_message)
-        if any(text in one.lower() for one in (*whole, *self.tables, *self.cubes, *self.tags)):
+        cubes = self.cubes if sees_all or not self.is_private else ()
+        if any(text in one.lower() for one in (*whole, *self.tables, *cubes, *self.tags)):
             return True
         return text in self.written.lower() and text in self.sql.lower()
 
-    def to_dict(self, *, whole: bool = False) -> dict[str, Any]:
-        """As JSON values; without `whole` the beginning of its text, and no explanation."""
+    def to_dict(self, *, sees_all: bool, whole: bool = False) -> dict[str, Any]:
+        """As JSON values; without `whole` the beginning of its text, and no explanation.
+
+        For a reader who doesn't see everybody's statements a private one has no plan and no reason.
+        """
         found = {one: getattr(self, one) for one in _SHOWN}
         if whole:
-            found["explanation"] = self.explanation
+            found["explanation"] = self.explained_to(sees_all=sees_all)
         else:
             found["sql"] = self.sql[:_HEAD]
+        if self.is_private and not sees_all:
+            found |= _PRIVATE
         return found
 
+    def explained_to(self, *, sees_all: bool) -> Mapping[str, Any] | None:
+        """How it's answered, as that reader may know it; None if that isn't known or is private."""
+        found = self.explanation
+        if found is None or (found.get("private") is not False and not sees_all):
+            return None
+        return {key: value for key, value in found.items() if key != "private"}
 
-_UNSEEN = ("explanation", "principal", "number", "written", "_sql")
+
+_PRIVATE: Mapping[str, Any] = {"reason": "", "all_rows": "", "cubes": (), "indexes": ()}
+_UNSEEN = ("explanation", "principal", "number", "written", "_sql", "is_private")
 _SHOWN = ("sql", *(one.name for one in fields(Record) if one.name not in _UNSEEN))
 
 
@@ -205,7 +221,7 @@ class Wanted:
             return False
         if self.state and not self._is_in_state(one):
             return False
-        return not self.text or one.has(self.text.lower())
+        return not self.text or one.has(self.text.lower(), sees_all=self.of is None)
 
     def _is_in_state(self, one: Record) -> bool:
         if self.state == "running":
@@ -313,6 +329,7 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         given = found[:_LIST_MAX] if isinstance(found, list | tuple) else ()
         return tuple(_word(one) for one in given if isinstance(one, str))
 
+    yield "is_private", metrics.get("private") is True
     yield "engine", _word(text("engine"))
     yield "rewritten", metrics.get("rewritten") is True
     yield "plan_cached", metrics.get("plan_cached") is True

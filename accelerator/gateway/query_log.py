@@ -52,7 +52,7 @@ def record(seen: Seen) -> Record:
         indexes=seen.indexes,
         tables=seen.tables,
         reason=code,
-        reason_text=text,
+        reason_text=None if seen.is_private else text,
         files_total=seen.files_total,
         files_read=seen.files_read,
         row_groups_read=seen.row_groups_read,

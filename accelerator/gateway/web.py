@@ -95,7 +95,12 @@ class Web:
 
         return handle
 
-    def _may_all(self, user: User) -> bool:
+    def _sees_all(self, user: User) -> bool:
+        """Returns whether the user sees everybody's statements."""
+        return self._gateway.sees_all(self._gateway.access(user))
+
+    def _sees_figures(self, user: User) -> bool:
+        """Returns whether the user sees the gateway's figures."""
         return self._gateway.access(user).may("metrics", GATEWAY)
 
     async def _file(self, asked: web.Request) -> web.Response:
@@ -109,8 +114,9 @@ class Web:
         """Those that run and those that ended, the newest first."""
         user = await self._principal(asked)
         history, query = self._gateway.history, asked.query
+        sees_all = self._sees_all(user)
         wanted = Wanted(
-            of=None if self._may_all(user) else user.name,
+            of=None if sees_all else user.name,
             user=query.get("user", "")[:_TEXT_MAX],
             state=_state(query.get("state", "")),
             text=query.get("text", "")[:_TEXT_MAX],
@@ -126,20 +132,22 @@ class Web:
         """One statement, with how it's answered."""
         user = await self._principal(asked)
         record = self._gateway.history.find(asked.match_info["id"])
-        if record is None or not (self._may_all(user) or record.is_of(user.name)):
+        sees_all = self._sees_all(user)
+        if record is None or not (sees_all or record.is_of(user.name)):
             raise web.HTTPNotFound(text="there is no such statement, or not any more")
         record = await self._gateway.explained(record)
-        shown = record.to_dict(whole=True)
+        shown = record.to_dict(sees_all=sees_all, whole=True)
         made = self._gateway.history.find(record.made_by) if record.made_by else None
         if made is not None:  # the same words under the same rights
-            shown["explanation"] = (await self._gateway.explained(made)).explanation
+            explained = await self._gateway.explained(made)
+            shown["explanation"] = explained.explained_to(sees_all=sees_all)
         return _json(shown | {"now": time.time()})
 
     async def _figures(self, asked: web.Request) -> web.Response:
         """Of the gateway as a whole; to others than those who may see all, who they are alone."""
         user = await self._principal(asked)
         gateway, now = self._gateway, time.time()
-        all_of_it = self._may_all(user)
+        all_of_it = self._sees_figures(user)
         found: dict[str, Any] = {
             "now": now,
             "user": _shown(user.name) if gateway.users is not None else "",
@@ -190,14 +198,15 @@ class Web:
     async def _metrics(self, asked: web.Request) -> web.Response:
         if not self._gateway.settings.metrics_open:
             user = await self._principal(asked)
-            if not self._may_all(user):
+            if not self._sees_figures(user):
                 raise AccessDeniedError("the user may not see the gateway's figures")
         body, content_type = self._gateway.monitoring.text(asked.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
 def _selected(select: Callable[[Wanted], list[Record]], wanted: Wanted) -> list[dict[str, Any]]:
-    return [one.to_dict() for one in select(wanted)]
+    sees_all = wanted.of is None
+    return [one.to_dict(sees_all=sees_all) for one in select(wanted)]
 
 
 async def _to_page(_asked: web.Request) -> web.StreamResponse:

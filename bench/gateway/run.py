@@ -25,6 +25,7 @@ from rich.console import Console
 
 import accelerator
 from bench.gateway import rows
+from bench.gateway.doors import asked_at_doors
 from bench.gateway.hostile import attacked
 from bench.gateway.raw import Counted, asked, connected
 from bench.gateway.served import Served, served
@@ -51,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hostile-seconds", type=float, default=120.0, help="of the attack (default 120)"
     )
     parser.add_argument(
-        "--only", help="parts, with commas: latency,rates,idle,stream,tools,killed,hostile"
+        "--only",
+        help="parts, with commas: latency,rates,idle,stream,tools,killed,hostile,doors",
     )
 
 
@@ -87,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     report.save()
     for name, value in report.figures.items():
         print(f"{name}\t{value:g}")
-    wrong = ("failed", "hostile_failed")
+    wrong = ("failed", "hostile_failed", "doors_leaking")
     is_wrong = any(report.figures.get(name) for name in wrong) or report.details.get("differ")
     return 1 if is_wrong else 0
 
@@ -320,6 +322,14 @@ def _hostile(bench: _Bench) -> None:
     bench.report.details["hostile"] = dict(found.details())
 
 
+def _doors(bench: _Bench) -> None:
+    """Users who may not read a table ask about it in every way."""
+    found = asked_at_doors(bench.log.parent)
+    bench.report.figures["doors_asked"] = found.asked
+    bench.report.figures["doors_leaking"] = found.leaking
+    bench.report.details["doors"] = {"seconds": round(found.seconds, 1), "leaks": found.leaks}
+
+
 _PARTS: dict[str, Callable[[_Bench], None]] = {
     "latency": _latency,
     "rates": _rates,
@@ -328,4 +338,5 @@ _PARTS: dict[str, Callable[[_Bench], None]] = {
     "tools": _tools,
     "killed": _killed,
     "hostile": _hostile,
+    "doors": _doors,
 }

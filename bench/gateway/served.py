@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,12 @@ def _pss(pid: int) -> int:
 
 
 @contextmanager
-def served(warehouse: Path, log: Path, **settings: str | int | float) -> Iterator[Served]:
+def served(
+    warehouse: Path,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    **settings: str | int | float,
+) -> Iterator[Served]:
     """A gateway over the warehouse; `settings` are those of its table [gateway]."""
     given = {f"ACCELERATOR_GATEWAY_{key.upper()}": str(value) for key, value in settings.items()}
     command = [sys.executable, "-m", "accelerator", "serve", "--json", "--port", "0"]
@@ -69,7 +74,7 @@ def served(warehouse: Path, log: Path, **settings: str | int | float) -> Iterato
             [*command, "--warehouse", str(warehouse)],
             stdout=subprocess.PIPE,
             stderr=file,
-            env=os.environ | given,
+            env=os.environ | given | dict(environment or {}),
         )
     assert process.stdout is not None
     try:

@@ -137,7 +137,7 @@ def test_whatever_comes_is_shown_as_plain_json(sql, source, user, metrics):
     history = History(2)
     history.began(one := statement(sql, user=user, source=source, client_tags=(source,)))
     one.figures.metrics, one.figures.ended = metrics, one.figures.created
-    shown = history.ended(one).to_dict(whole=True)
+    shown = history.ended(one).to_dict(sees_all=True, whole=True)
     again = orjson.loads(orjson.dumps(shown))
     assert not CONTROLS.search(again["sql"] + again["user"] + again["source"] + again["reason"])
     assert isinstance(again["engine"], str) and isinstance(again["files_total"], int)
@@ -152,8 +152,8 @@ def test_texts_are_bounded():
         cubes=["c" * 999] * 999,
     )
     assert record.sql_length == 10**6 and len(record.sql) == 10_000
-    assert len(orjson.dumps(record.to_dict(whole=True))) < 50_000
-    assert len(record.to_dict()["sql"]) == 400
+    assert len(orjson.dumps(record.to_dict(sees_all=True, whole=True))) < 50_000
+    assert len(record.to_dict(sees_all=True)["sql"]) == 400
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,9 @@ def test_secrets_arent_shown(sql):
     record = ended(history, statement(sql), "FAILED", ValueError(f"it fails: {sql}"))
     record.explain({"text": f"└─ {sql}\x1b", "reasons": [{"reason": sql, "nearest": True}]})
     assert "***" in record.sql
-    assert "hush99" not in json.dumps(record.to_dict(whole=True)) + json.dumps(slow_line(record))
+    assert "hush99" not in json.dumps(record.to_dict(sees_all=True, whole=True)) + json.dumps(
+        slow_line(record)
+    )
     assert history.newest()(Wanted(text="hush99")) == []
     assert history.newest()(Wanted(text=sql.lower()[:12])) == [record]
 
@@ -230,4 +232,4 @@ def test_an_hour_at_most():
 
 
 def test_only_public_fields_are_shown():
-    assert "number" not in Record.of(statement()).to_dict(whole=True)
+    assert "number" not in Record.of(statement()).to_dict(sees_all=True, whole=True)

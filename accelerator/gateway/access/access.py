@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, Literal, cast, get_args
 
 from accelerator.errors import UNFIT, ConfigError
-from accelerator.gateway.access.patterns import LENGTH_MAX, Glob, broad, narrow
+from accelerator.gateway.access.patterns import LENGTH_MAX, Glob, Levels, broad, narrow
 from rewrite.dotted import joined
 from rewrite.printable import one_line
 
@@ -82,11 +82,16 @@ class _Rule:
 
     def __init__(self, grant: Grant) -> None:
         self.effect = grant.effect
+        self.globs: tuple[Glob | Levels, ...]
         if grant.kind == "user":  # users' names have their case
             self.globs = tuple(Glob.exact(part) for part in grant.pattern)
+        elif grant.effect == "deny":
+            self.globs = tuple(Glob.of(part, broadly=True) for part in grant.pattern)
         else:
-            broadly = grant.effect == "deny"
-            self.globs = tuple(Glob.of(part, broadly=broadly) for part in grant.pattern)
+            self.globs = tuple(map(Glob.of, grant.pattern))
+            if grant.kind == "table":
+                catalog, namespace, name = grant.pattern
+                self.globs = Glob.of(catalog), Levels.of(namespace), Glob.of(name)
 
     def matches(self, exact: tuple[str, ...], broadly: tuple[str, ...]) -> bool:
         name = broadly if self.effect == "deny" else exact

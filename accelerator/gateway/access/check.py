@@ -45,6 +45,8 @@ _PUBLISHED = "accelerator.published.cube"
 _RELATIONS_MAX = 5_000
 _VIEWS_MAX = 16
 _STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
+EXPLAINING = (kinds.ExplainAccelerate, kinds.ExplainAnalyze, kinds.ExplainWhyNot, kinds.Verify)
+"""Statements that report a plan."""
 _METADATA = words("""
     all_data_files all_delete_files all_entries all_files all_manifests changes data_files
     delete_files entries files history manifests metadata_log_entries partitions position_deletes
@@ -87,6 +89,34 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
             return None
         raise
     return frozenset(asking.tables) if asking.is_whole else None
+
+
+def check_read(access: Access, services: Services, full: FullName) -> None:
+    """Asks for all that reading the table or view of that full name needs.
+
+    Raises:
+        AccessDeniedError: the user may not read it or what is under it, or it isn't there.
+        CatalogError: a catalog can't be asked for what the rules allow.
+    """
+    if access.everything:
+        note_allowed("read", Object.table(full))
+    else:
+        _Asking(access, services).relation(full)
+
+
+def may_be_explained(tables: frozenset[FullName], access: Access, services: Services) -> bool:
+    """Whether plans over these tables report nothing that the user may not read.
+
+    Plans, reasons and names of what answers also come from cubes over the tables, and from relate
+    columns. So this one question decides over EXPLAIN, the page, the log and the history.
+    """
+    if access.everything:
+        return True
+    asking = _Asking(access, services)
+    asking.tables = set(tables)
+    return not any(
+        not access.may("read", Object.table(full)) for full in asking.told_by_explaining()
+    )
 
 
 def denied(action: Action, object: Object) -> AccessDeniedError:
@@ -190,14 +220,9 @@ class _Asking:
                 | kinds.OptimizeTable()
             ):
                 self._table("change", statement.table)
-            case (
-                kinds.ExplainAccelerate()
-                | kinds.ExplainAnalyze()
-                | kinds.ExplainWhyNot()
-                | kinds.Verify()
-            ):
+            case _ if isinstance(statement, EXPLAINING):
                 self._query(statement.query.bare)
-                self._told_by_explaining()
+                self._explained()
             case kinds.NotBuilt():
                 if statement.table is not None:
                     self._table("change", statement.table)
@@ -278,8 +303,20 @@ class _Asking:
             else:
                 self._under_cube(record, "read", asked)
 
-    def _told_by_explaining(self) -> None:
-        """What plans tell of beside the query's own tables: cubes over these, relate columns."""
+    def relation(self, full: FullName) -> None:
+        """Asks for all that reading the table or view needs."""
+        self._relation(full, Object.table(full), 0)
+
+    def _explained(self) -> None:
+        for full in self.told_by_explaining():
+            if not self._access.may("read", Object.table(full)):
+                raise AccessDeniedError(
+                    "explaining it would tell of more than you may read",
+                    hint="run the query itself",
+                )
+
+    def told_by_explaining(self) -> list[FullName]:
+        """The tables beside its own of which a plan reports: of cubes and of relate columns."""
         own = frozenset(self.tables)
         told: set[FullName] = set()
         for record in self._registry.cubes.values():
@@ -290,12 +327,7 @@ class _Asking:
             pinned = self._known(full)
             if pinned is not None:
                 told |= dimensions(pinned)
-        for full in sorted(told - own):
-            if not self._access.may("read", Object.table(full)):
-                raise AccessDeniedError(
-                    "explaining it would tell of more than you may read",
-                    hint="run the query itself",
-                )
+        return sorted(told - own)
 
     # Cubes and indexes.
 

@@ -45,6 +45,34 @@ def _folded(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """A pattern of a namespace for rules that allow: level by level, so that no `*` crosses one.
+
+    >>> [Levels.of("shop.*").matches(one) for one in ("shop.eu", "shop", "shop.eu.old")]
+    [True, False, False]
+    """
+
+    globs: tuple[Glob, ...]
+
+    @classmethod
+    def of(cls, pattern: str) -> Levels:
+        """For texts that went through `narrow`."""
+        return cls(tuple(map(Glob.of, pattern.split("."))))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it's `*`, of namespaces of one level."""
+        return len(self.globs) == 1 and self.globs[0].is_any
+
+    def matches(self, text: str) -> bool:
+        """Whether the namespace has as many levels, each of its pattern."""
+        levels = text.split(".")
+        return len(levels) == len(self.globs) and all(
+            glob.matches(level) for glob, level in zip(self.globs, levels, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Glob:
     """A pattern, compiled: the texts between its stars, in one of the two foldings."""
 

@@ -47,6 +47,23 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
+def known_to(access: Access, services: Services) -> Callable[[str, str], bool]:
+    """Whether a user may know of a cube or an index, by `cubes` or `indexes` and its name.
+
+    Nothing is looked up before the first name is asked for.
+    """
+    seen: list[_Seen] = []
+
+    def knows(kind: str, name: str) -> bool:
+        if not seen:
+            seen.append(_Seen(access, services))
+        if kind == "cubes":
+            return seen[0].cube({"cube": name})
+        return seen[0].index({"index": name})
+
+    return knows
+
+
 def _of_artifacts(table: pa.Table, seen: _Seen) -> pa.Table:
     """The rows of SHOW COVERAGE about cubes and indexes all of whose tables may be read.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -17,15 +18,19 @@ from accelerator import commands
 from accelerator.clustering.order import FORMAT, PROPERTY
 from accelerator.errors import UNFIT, UnknownTableError
 from accelerator.gateway.access.access import Access, Action, Object
-from accelerator.gateway.access.check import check, denied
+from accelerator.gateway.access.check import check, check_read, denied
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.api import models as m
 from accelerator.gateway.api import paging
 from accelerator.gateway.api.errors import CursorError
 from accelerator.gateway.metadata.listing import Listing
+from accelerator.gateway.metadata.masking import (
+    masked_location,
+    masked_properties,
+    masked_value,
+)
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.iceberg import PinnedTable
-from accelerator.redaction import is_secret, redacted
 from accelerator.statements import kinds
 from accelerator.statements.kinds import Statement
 from rewrite.facts import At
@@ -33,7 +38,6 @@ from rewrite.facts import At
 if TYPE_CHECKING:
     from accelerator.services import Services
 
-_HIDDEN = "***"
 _CONTENT: Sequence[Literal["data", "position_deletes", "equality_deletes"]] = (
     "data",
     "position_deletes",
@@ -134,8 +138,8 @@ class Tables:
             name=path.table,
             uuid=pinned.facts.uuid,
             format_version=metadata.format_version,
-            location=redacted(metadata.location, {}),
-            metadata_location=redacted(pinned.metadata_location, {}),
+            location=masked_location(metadata.location),
+            metadata_location=masked_location(pinned.metadata_location),
             snapshot_id=None if pinned.snapshot is None else pinned.snapshot.snapshot_id,
             last_updated=metadata.last_updated_ms,
             columns=columns,
@@ -163,7 +167,7 @@ class Tables:
                 files=sizes.files,
                 bytes=sizes.bytes,
             ),
-            properties={key: _shown(key, value) for key, value in pinned.properties.items()},
+            properties=masked_properties(pinned.properties, self._listing().reads_full),
         )
 
     def snapshots(self, path: m.TablePath, page: m.Paging) -> m.Snapshots:
@@ -184,7 +188,7 @@ class Tables:
                     sequence_number=one.sequence_number,
                     committed=one.timestamp_ms,
                     operation=None if one.summary is None else one.summary.operation.value,
-                    summary={key: _shown(key, value) for key, value in told.items()},
+                    summary={key: masked_value(key, value) for key, value in told.items()},
                     current=one.snapshot_id == pinned.metadata.current_snapshot_id,
                 )
             )
@@ -214,7 +218,7 @@ class Tables:
         specs = _specs(pinned)
         items = [
             m.File(
-                path=row["file_path"],
+                path=masked_location(row["file_path"]),
                 content=_CONTENT[row["content"]],
                 format=row["file_format"] or "",
                 spec_id=row["spec_id"],
@@ -324,7 +328,8 @@ class Tables:
     # Helpers
 
     def _listing(self) -> Listing:
-        return Listing(self._lake, self._access.sees)
+        may_read = partial(check_read, self._access, self._services)
+        return Listing(self._lake, self._access.sees, may_read)
 
     def _catalog(self, name: str) -> str:
         if name not in self._lake.catalogs or not self._access.sees(name):
@@ -377,10 +382,6 @@ def _clustered(pinned: PinnedTable) -> m.Clustering | None:
         return m.Clustering(curve=told["order"], columns=[one["name"] for one in told["keys"]])
     except UNFIT:  # pydantic's own error is a ValueError
         return None
-
-
-def _shown(key: str, value: str) -> str:
-    return _HIDDEN if is_secret(key) else redacted(value, {})
 
 
 def _specs(pinned: PinnedTable) -> dict[int, frozenset[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accelerator.gateway.metadata.listing import Described
+from accelerator.gateway.metadata.masking import masked_location, masked_value
 from accelerator.gateway.trino.types import quoted
 from accelerator.iceberg import PinnedTable
 
@@ -21,7 +22,7 @@ def create_table(
     """CREATE TABLE, with Trino's properties of a table."""
     listed = ",\n".join(f"   {_column(one)}" for one in columns)
     told = pinned.properties.get("comment")
-    comment = "" if told is None else f"\nCOMMENT {text(told)}"
+    comment = "" if told is None else f"\nCOMMENT {text(masked_value('comment', told))}"
     return f"CREATE TABLE {name(full)} (\n{listed}\n){comment}\n{_properties(pinned)}"
 
 
@@ -55,7 +56,7 @@ def _properties(pinned: PinnedTable) -> str:
     told = {
         "format": text(pinned.properties.get(_FORMAT, "parquet").upper()),
         "format_version": str(pinned.metadata.format_version),
-        "location": text(pinned.location),
+        "location": text(masked_location(pinned.location)),
     }
     partitioning = _partitioning(pinned)
     if partitioning:

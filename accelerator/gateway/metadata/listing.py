@@ -2,6 +2,9 @@
 
 One look, for one answer: what was asked is kept. Each catalog's own tables of itself stand beside
 those of the lake; they are always seen, and so is the catalog `system`.
+
+Names of tables and views, and which of the two they are, are listed for who sees them. Everything
+else of them (columns, comments, definitions, metadata) is for who may read them.
 """
 
 from __future__ import annotations
@@ -9,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.metadata.trino_types import trino_type
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual, virtual_schemas
-from accelerator.iceberg import Lake, PinnedTable
+from accelerator.iceberg import CatalogError, Lake, PinnedTable
+from rewrite.dotted import joined
 from rewrite.facts import ViewFacts
+from rewrite.printable import one_line
 
 MaySee = Callable[[str, str | None, str | None], bool]
 """Whether the user may see a catalog, a schema of it, or a table of that."""
+CheckRead = Callable[[tuple[str, str, str]], None]
+"""Raises AccessDeniedError if the user may not read that table or view, or what is under it."""
 _NESTED = "rest"
 """Catalogs of which a name with dots isn't a namespace within another one."""
 
@@ -38,12 +47,18 @@ class Described:
     comment: str | None = None
 
 
+def nobody(full: tuple[str, str, str]) -> None:
+    """Lets nobody read the table: a listing of names needs no more."""
+    raise AccessDeniedError(f"there is no table {one_line(joined(full))} that you may read")
+
+
 class Listing:
     """One look at a lake."""
 
-    def __init__(self, lake: Lake, may_see: MaySee) -> None:
+    def __init__(self, lake: Lake, may_see: MaySee, check_read: CheckRead = nobody) -> None:
         self.lake = lake
-        self._may_see = may_see
+        self._may_see, self.check_read = may_see, check_read
+        self._readable: dict[tuple[str, str, str], bool] = {}
         self._pin = lake.pin()
         self._single = {one.name for one in lake.settings if one.type == _NESTED}
         self._schemas: dict[str, tuple[str, ...]] = {}
@@ -89,20 +104,44 @@ class Listing:
             return Relation(name)
         return Relation(name, True) if reader.view((schema, name), self) is not None else None
 
+    def reads(self, catalog: str, schema: str, name: str) -> bool:
+        """Whether the user may read the table or view of that name, and all that is under it.
+
+        Rules are asked before any catalog is, so a forbidden name costs no look at one.
+        """
+        full = catalog, schema, name
+        if full not in self._readable:
+            try:
+                with noting(Rulings()):  # a list that leaves names out is no decision about each
+                    self.check_read(full)
+                self._readable[full] = True
+            except AccessDeniedError:
+                self._readable[full] = False
+        return self._readable[full]
+
+    def reads_full(self, full: tuple[str, ...]) -> bool:
+        """The same of a full name of any parts; False if its catalog can't be asked."""
+        if len(full) < 3:
+            return False
+        try:
+            return self.reads(full[0], ".".join(full[1:-1]), full[-1])
+        except CatalogError:
+            return False
+
     def table(self, catalog: str, schema: str, name: str) -> PinnedTable | None:
-        """The table of the lake of that name, where it's seen; though Spark refuses it."""
-        if is_virtual(catalog, schema) or not self._is_seen(catalog, schema, name):
+        """The table of that name, if the user may read it; though Spark refuses it."""
+        if not self._is_readable(catalog, schema, name):
             return None
         return self._pin.described((catalog, schema, name))
 
     def view(self, catalog: str, schema: str, name: str) -> ViewFacts | None:
-        """The view of the lake of that name, where it's seen and in Spark's dialect."""
-        if is_virtual(catalog, schema) or not self._is_seen(catalog, schema, name):
+        """The view of that name, if the user may read it and it's in Spark's dialect."""
+        if not self._is_readable(catalog, schema, name):
             return None
         return self._pin.view((catalog, schema, name))
 
     def columns(self, catalog: str, schema: str, name: str) -> tuple[Described, ...]:
-        """Those of a table or view, in order; none of a view that can't be read here.
+        """Those of a table or view that the user may read, in order; none of an unreadable view.
 
         CatalogError where a table's metadata can't be read.
         """
@@ -123,6 +162,11 @@ class Listing:
         """What a table says of itself."""
         pinned = self.table(catalog, schema, name)
         return None if pinned is None else pinned.properties.get("comment")
+
+    def _is_readable(self, catalog: str, schema: str, name: str) -> bool:
+        if is_virtual(catalog, schema) or not self._is_seen(catalog, schema, name):
+            return False
+        return self.reads(catalog, schema, name)
 
     def _is_seen(self, catalog: str, schema: str, name: str) -> bool:
         return (

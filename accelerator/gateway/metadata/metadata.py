@@ -14,14 +14,20 @@ import pyarrow as pa
 
 from accelerator import table_statistics
 from accelerator.errors import AcceleratorError, UnknownTableError
-from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.metadata import create, of_table
 from accelerator.gateway.metadata.functions import functions
 from accelerator.gateway.metadata.given import Given
-from accelerator.gateway.metadata.listing import Described, Listing, MaySee
+from accelerator.gateway.metadata.listing import (
+    CheckRead,
+    Described,
+    Listing,
+    MaySee,
+    Relation,
+    nobody,
+)
 from accelerator.gateway.metadata.predicate import like
 from accelerator.gateway.metadata.query import Engine, Watch, virtual_query
-from accelerator.gateway.metadata.rows import CheckRead, Source
+from accelerator.gateway.metadata.rows import Source
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.gateway.trino import kinds
 from accelerator.iceberg import Lake, PinnedTable
@@ -36,11 +42,6 @@ _NOTHING = Given()
 _ORDERED = ("tinyint", "smallint", "integer", "bigint", "real", "double", "date")
 _STATS = ("data_size", "distinct_values_count", "nulls_fraction", "row_count")
 _Full = tuple[str, str, str]
-
-
-def _nobody(full: _Full) -> None:
-    """Where nobody says who may read tables."""
-    raise AccessDeniedError(f"there is no table {one_line(joined(full))} that you may read")
 
 
 class UnknownSchemaError(AcceleratorError):
@@ -62,20 +63,21 @@ class Metadata:
         client: kinds.ClientSession,
         may_see: MaySee,
         given: Given = _NOTHING,
-        check_read: CheckRead = _nobody,
+        check_read: CheckRead = nobody,
         watch: Watch = nullcontext,
     ) -> pa.Table | None:
         """The answer to a SHOW, or to a query of virtual tables; None for any other statement.
 
-        `check_read` raises for tables whose rows may not be read: their metadata isn't told then.
+        `check_read` raises AccessDeniedError for tables and views that the user may not read: of
+        these nothing but their names is listed.
         Within `watch` a query's connection may be interrupted, which raises CancelledError.
         Columns are named as Trino names them. UnknownCatalogError, UnknownSchemaError and
         UnknownTableError for what isn't there or isn't seen, MissingCatalogError and
         MissingSchemaError for names that the client doesn't complete, UntranslatedError for what
         isn't answered, StatementError for what is wrong, CatalogError where one can't be read.
         """
-        listing = Listing(self._lake, may_see)
-        source = Source(listing, given, client.user, check_read)
+        listing = Listing(self._lake, may_see, check_read)
+        source = Source(listing, given, client.user)
         if isinstance(request, kinds.Run):
             return self._queried(request.sql, client, source, watch)
         rule = _SHOWN.get(type(request))
@@ -238,18 +240,15 @@ class _Shown:
             found = of_table.described(kind, pinned)
             return tuple(Described(*one) for one in found.columns.items())
         full = self._full(name)
-        if self.listing.relation(*full) is None:
-            raise self._unknown(full)
+        self._relation(full)
         return self.listing.columns(*full)
 
     def _pinned(self, full: _Full, what: str) -> PinnedTable:
         """The table of the lake; another relation is refused for what is asked."""
+        relation = self._relation(full)
         pinned = self.listing.table(*full)
         if pinned is not None:
             return pinned
-        relation = self.listing.relation(*full)
-        if relation is None:
-            raise self._unknown(full)
         if relation.is_view and what == "SHOW CREATE TABLE":
             raise _other_sort(full, "a view, not a table", "SHOW CREATE VIEW shows a view")
         sort = "a view" if relation.is_view else "a table of metadata"
@@ -259,9 +258,7 @@ class _Shown:
         )
 
     def _view(self, full: _Full) -> str:
-        relation = self.listing.relation(*full)
-        if relation is None:
-            raise self._unknown(full)
+        relation = self._relation(full)
         view = self.listing.view(*full) if relation.is_view else None
         if not relation.is_view:
             raise _other_sort(full, "a table, not a view", "SHOW CREATE TABLE shows a table")
@@ -273,8 +270,17 @@ class _Shown:
             )
         return create.create_view(full, view.sql)
 
+    def _relation(self, full: _Full) -> Relation:
+        """The relation of that name; one that the user may not read is as one that isn't there."""
+        relation = None
+        if is_virtual(*full[:2]) or self.listing.reads(*full):
+            relation = self.listing.relation(*full)
+        if relation is None:
+            raise self._unknown(full)
+        return relation
+
     def _unknown(self, full: _Full) -> AcceleratorError:
-        """That there is no such table; or no such schema, which is told first."""
+        """The error for a table, or first for its schema, that isn't there or isn't the user's."""
         catalog, schema, name = full
         if not is_virtual(catalog, schema) and not self.listing.has_schema(catalog, schema):
             return UnknownSchemaError(
@@ -282,7 +288,8 @@ class _Shown:
                 hint=f"SHOW SCHEMAS FROM {catalog} lists them",
                 unknown=schema,
             )
-        near = closest(name, (one.name for one in self.listing.relations(catalog, schema)))
+        known = (one.name for one in self.listing.relations(catalog, schema))
+        near = closest(name, (one for one in known if one != name))
         return UnknownTableError(
             f"there is no table {one_line(joined(full))}",
             hint=did_you_mean(near) or "SHOW TABLES lists those of a schema",

@@ -14,6 +14,12 @@ import duckdb
 import pyarrow as pa
 
 from accelerator.gateway.metadata import partitions
+from accelerator.gateway.metadata.masking import (
+    Reads,
+    masked_location,
+    masked_properties,
+    masked_value,
+)
 from accelerator.gateway.metadata.virtual import VirtualTable
 from accelerator.gateway.trino.types import displayed
 from accelerator.iceberg import PinnedTable
@@ -30,7 +36,7 @@ _SUMMARY = pa.struct(
 )
 
 
-def _history(table: PinnedTable) -> Iterator[_Row]:
+def _history(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
     metadata = table.metadata
     parents = {one.snapshot_id: one.parent_snapshot_id for one in metadata.snapshots}
     ancestors: set[int] = set()
@@ -47,7 +53,7 @@ def _history(table: PinnedTable) -> Iterator[_Row]:
         }
 
 
-def _snapshots(table: PinnedTable) -> Iterator[_Row]:
+def _snapshots(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
     for one in table.metadata.snapshots:
         summary = one.summary
         yield {
@@ -55,12 +61,17 @@ def _snapshots(table: PinnedTable) -> Iterator[_Row]:
             "snapshot_id": one.snapshot_id,
             "parent_id": one.parent_snapshot_id,
             "operation": None if summary is None else summary.operation.value,
-            "manifest_list": one.manifest_list,
-            "summary": None if summary is None else list(summary.additional_properties.items()),
+            "manifest_list": masked_location(one.manifest_list),
+            "summary": None
+            if summary is None
+            else [
+                (key, masked_value(key, value))
+                for key, value in summary.additional_properties.items()
+            ],
         }
 
 
-def _refs(table: PinnedTable) -> Iterator[_Row]:
+def _refs(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
     for name, one in table.metadata.refs.items():
         yield {
             "name": name,
@@ -72,11 +83,17 @@ def _refs(table: PinnedTable) -> Iterator[_Row]:
         }
 
 
-def _properties(table: PinnedTable) -> Iterator[_Row]:
-    return ({"key": key, "value": value} for key, value in table.properties.items())
+def _properties(table: PinnedTable, reads: Reads) -> Iterator[_Row]:
+    shown = masked_properties(table.properties, reads)
+    return ({"key": key, "value": value} for key, value in shown.items())
 
 
-def _log(table: PinnedTable) -> Iterator[_Row]:
+def _manifests(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
+    for one in table.manifest_summaries():
+        yield {**one, "path": masked_location(one["path"])}
+
+
+def _log(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
     """The files of metadata, each with the snapshot that was the newest as it was written."""
     metadata = table.metadata
     known = {one.snapshot_id: one for one in metadata.snapshots}
@@ -86,7 +103,7 @@ def _log(table: PinnedTable) -> Iterator[_Row]:
         snapshot = known.get(made[-1]) if made else None
         yield {
             "timestamp": moment,
-            "file": file,
+            "file": masked_location(file),
             "latest_snapshot_id": made[-1] if made else None,
             "latest_schema_id": None if snapshot is None else snapshot.schema_id,
             "latest_sequence_number": None if snapshot is None else snapshot.sequence_number,
@@ -98,10 +115,10 @@ class _Kind:
     """The columns of such a table, and its rows."""
 
     schema: pa.Schema
-    rows: Callable[[PinnedTable], Iterator[_Row]]
+    rows: Callable[[PinnedTable, Reads], Iterator[_Row]]
 
 
-def _kind(rows: Callable[[PinnedTable], Iterator[_Row]], **columns: pa.DataType) -> _Kind:
+def _kind(rows: Callable[[PinnedTable, Reads], Iterator[_Row]], **columns: pa.DataType) -> _Kind:
     return _Kind(pa.schema(list(columns.items())), rows)
 
 
@@ -114,7 +131,7 @@ _KINDS: Mapping[str, _Kind] = {
         is_current_ancestor=pa.bool_(),
     ),
     "manifests": _kind(
-        lambda table: iter(table.manifest_summaries()),
+        _manifests,
         content=pa.int32(),
         path=pa.string(),
         length=pa.int64(),
@@ -178,12 +195,15 @@ def described(kind: str, table: PinnedTable) -> VirtualTable:
     return VirtualTable({field.name: displayed(field) for field in schema})
 
 
-def rows(kind: str, table: PinnedTable, connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Its rows, for which the connection may be used.
+def rows(
+    kind: str, table: PinnedTable, connection: duckdb.DuckDBPyConnection, reads: Reads
+) -> pa.Table:
+    """Its rows for who reads the tables that `reads` allows; they may use the connection.
 
     CatalogError where a manifest can't be read, UntranslatedError where a text isn't certain.
     """
     if kind == PARTITIONS:
         return partitions.rows(table, connection)
     found = _KINDS[kind]
-    return pa.Table.from_pylist([dict(row) for row in found.rows(table)], schema=found.schema)
+    told = [dict(row) for row in found.rows(table, reads)]
+    return pa.Table.from_pylist(told, schema=found.schema)

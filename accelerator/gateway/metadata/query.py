@@ -189,7 +189,9 @@ class Engine:
                 name = f"{free}{place}"
                 one = known[_full(tuple(part.name for part in table.parts))]
                 if one.pinned is not None:
-                    given = of_table.rows(one.kind, one.pinned, connection)
+                    given = of_table.rows(
+                        one.kind, one.pinned, connection, source.listing.reads_full
+                    )
                 else:
                     given = _rows(table, tree, source)
                 connection.register(name, given)

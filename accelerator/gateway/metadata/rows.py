@@ -53,26 +53,20 @@ TABLE_PROPERTIES = (
     ("sorted_by", "[]", "array(varchar)", "Columns that new data files are sorted by"),
 )
 _Values = tuple[Any, ...]
-CheckRead = Callable[[tuple[str, str, str]], None]
-"""Raises what tells the user that there is no such table that they may read."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What rows come from: a user's look at the lake, what the gateway has given, who asks.
-
-    `check_read` raises for a table whose rows the user may not read.
-    """
+    """What rows come from: a user's look at the lake, what the gateway has given, who asks."""
 
     listing: Listing
     given: Given
     user: str
-    check_read: CheckRead
 
     def read(self, full: tuple[str, str, str]) -> PinnedTable:
-        """The table of that full name, whose rows the user may read; UnknownTableError."""
-        self.check_read(full)
+        """The table of that full name; AccessDeniedError if the user may not read it."""
+        self.listing.check_read(full)
         pinned = self.listing.table(*full)
         if pinned is None:
             raise UnknownTableError(

@@ -19,14 +19,15 @@ import pyarrow as pa
 from accelerator.at_once.placed import placed
 from accelerator.errors import (
     AcceleratorError,
+    EngineError,
     MissingCatalogError,
     StatementError,
     UntranslatedError,
 )
 from accelerator.gateway.access.access import Access, Object
-from accelerator.gateway.access.check import check
+from accelerator.gateway.access.check import EXPLAINING, check, check_read, may_be_explained
 from accelerator.gateway.access.rulings import note_allowed, note_refused
-from accelerator.gateway.access.visible import visible
+from accelerator.gateway.access.visible import known_to, visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
 from accelerator.gateway.metadata.query import may_be_virtual
@@ -41,11 +42,12 @@ from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.plans import PlainPlan
+from accelerator.queries import ASKED_SINCE
 from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import Query, ShowStatistics, Statement
+from accelerator.statements.kinds import ExplainAccelerate, Query, Statement
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -98,6 +100,13 @@ def _text(value: object) -> str | None:
     return value
 
 
+@dataclass(slots=True)
+class Telling:
+    """Says if the plan and its reasons are hidden from the user who asked the statement."""
+
+    is_private: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A statement as the gateway hands it on."""
@@ -109,6 +118,7 @@ class Job:
     accelerate: bool = True
     given: Given = field(default_factory=Given)
     """What only the gateway knows: its statements that run, the session's properties, roles."""
+    telling: Telling = field(default_factory=Telling)
     log_of: str | None = field(kw_only=True)
     """Whose statements of the query log it may see; None: everybody's."""
 
@@ -127,13 +137,15 @@ class Job:
         client = dict(given["client"])
         client["client_tags"] = tuple(client["client_tags"])
         client["capabilities"] = frozenset(client["capabilities"])
+        access = Access.from_json(given["access"])
         return cls(
             _REQUESTS[given["kind"]](**fields),
             ClientSession(**client),
-            Access.from_json(given["access"]),
+            access,
             float(given["timeout_s"]),
             bool(given["accelerate"]),
             _given(given["facts"]),
+            Telling(not access.everything),  # until more is known
             log_of=_text(given["log_of"]),
         )
 
@@ -154,6 +166,7 @@ class Answer:
         self._reading_s = 0.0
         self.names, self.update_type = names, update_type
         self.tables: list[tuple[str, ...]] = []
+        self.is_private = False
         self.versions: Callable[[], Versions | None] = lambda: None
 
     @classmethod
@@ -186,6 +199,7 @@ class Answer:
         """For the gateway, with the last rows."""
         metrics = self.metrics.to_dict()
         metrics["execution_ms"] = metrics["execution_ms"] or 1000 * self._reading_s
+        metrics["private"] = self.is_private
         found: dict[str, Any] = {"metrics": metrics, "tables": self.tables}
         known = self.versions()
         if known is not None:
@@ -214,16 +228,18 @@ class Asking:
 
     def answer(self, session: Accelerator, job: Job) -> Answer:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
-        described = _described_object(job)
+        described = _description(job)
+        knows = None if job.access.everything else known_to(job.access, session.services)
         try:
-            with shown_to(job.log_of):
+            with shown_to(job.log_of, knows):
                 answer = self._answer(session, job)
         except AcceleratorError:
             if described is not None:
-                note_refused("describe", described)
+                note_refused(*described)
             raise
         if described is not None:
-            note_allowed("describe", described)
+            note_allowed(*described)
+        answer.is_private = job.telling.is_private
         return answer
 
     def _answer(self, session: Accelerator, job: Job) -> Answer:
@@ -256,6 +272,9 @@ class Asking:
             if isinstance(statement, Query):
                 return self._queried(session, job, statement, sql)
             check(statement, job.access, session.services)
+            session.queries.check_ours(statement)
+            if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
+                job.telling.is_private = False
             rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
@@ -275,7 +294,8 @@ class Asking:
                     hint="name its tables in the statement, or make a view for each user",
                 )
             session.queries.check_guards(statement, sql, job.client.user)
-            answer = self._rows(session, statement, sql, job.timeout_s)
+            _decide(job, tables, services)
+            answer = self._rows(session, statement, sql, job)
             if viewed and (tables is None or versions(readers, tables) != before):
                 answer.close()
                 continue
@@ -290,15 +310,21 @@ class Asking:
             "its views were replaced again and again while it was planned", hint="ask again"
         )
 
-    def _rows(self, session: Accelerator, statement: Query, sql: str, timeout_s: float) -> Answer:
-        found = session.opened(statement, sql, timeout_s)
+    def _rows(self, session: Accelerator, statement: Query, sql: str, job: Job) -> Answer:
+        try:
+            found = session.opened(statement, sql, job.timeout_s)
+        except EngineError as error:
+            if job.telling.is_private and error.hint:
+                error.hint = error.hint.partition(ASKED_SINCE)[0]
+            raise
         if isinstance(found, BatchReader):
             return Answer(found.schema, found, found.metrics)
         return Answer.of(found.arrow(), found.metrics)
 
     def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
-        found = session.queries.read(sql, "trino", self._client(session, job))
+        may_look = partial(check_read, job.access, session.services)
+        found = session.queries.read(sql, "trino", self._client(session, job), may_look)
         if isinstance(found, Query) and not job.accelerate:
             found = replace(found, plain=True)
         return found
@@ -312,6 +338,7 @@ class Asking:
             time_zone=session.services.context.settings()["time_zone"],
             version=self._version,
             now=datetime.now(UTC),
+            catalogs=_seen_catalogs(session, job.access),
         )
 
     def _outputs(self, session: Accelerator, job: Job, metadata: Metadata, sql: str) -> Answer:
@@ -336,7 +363,11 @@ class Asking:
     def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
-        tables = check(statement, job.access, session.services)
+        told: Statement = statement
+        if isinstance(statement, Query) and asked.kind not in ("VALIDATE", "IO"):
+            told = ExplainAccelerate(statement)  # to the policy it's the same in Trino's spelling
+        tables = check(told, job.access, session.services)
+        _decide(job, tables, session.services)
         if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
             _check_sound(session, statement)
         if asked.kind == "VALIDATE":
@@ -359,14 +390,18 @@ class Asking:
         return Answer.of(pa.table({"Query Plan": pa.array([text])}))
 
 
-def _described_object(job: Job) -> Object | None:
-    """The object that DESCRIBE, SHOW COLUMNS or SHOW CREATE describes, for the audit log."""
+def _description(job: Job) -> tuple[str, Object] | None:
+    """What DESCRIBE, SHOW COLUMNS, CREATE or STATS does and to which table, for the audit log."""
     match job.request:
         case kinds.ShowColumns(name) | kinds.ShowCreate("TABLE" | "VIEW", name):
-            missing = max(0, 3 - len(name))
-            around = (job.client.catalog or "", job.client.schema or "")
-            return Object.table((*around[:missing], *name))
-    return None
+            action = "describe"
+        case kinds.ShowStats(name):
+            action = "read"
+        case _:
+            return None
+    missing = max(0, 3 - len(name))
+    around = (job.client.catalog or "", job.client.schema or "")
+    return action, Object.table((*around[:missing], *name))
 
 
 _TRIES = 3
@@ -407,7 +442,7 @@ def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> p
     ):
         return None
     cancellation, engine = services.cancellation, services.duckdb
-    reads = partial(_check_read, job.access, services)
+    reads = partial(check_read, job.access, services)
     with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
         watch = partial(engine.interrupted_with, tag)
         return metadata.answer(asked, client, job.access.sees, job.given, reads, watch)
@@ -429,9 +464,18 @@ def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Tabl
     return pa.table({"Query Plan": pa.array([text])})
 
 
-def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
-    """AccessDeniedError where the user may not read the table, or what is under it."""
-    check(ShowStatistics(full), access, services)
+def _decide(job: Job, tables: Collection[Name] | None, services: Services) -> None:
+    """Hides the statement's plan from its user unless it reports nothing that they may not read."""
+    if not job.access.everything:
+        shown = may_be_explained(frozenset(tables or ()), job.access, services)
+        job.telling.is_private = tables is None or not shown
+
+
+def _seen_catalogs(session: Accelerator, access: Access) -> frozenset[str] | None:
+    """Returns the catalogs that the user may name; None if all."""
+    if access.everything:
+        return None
+    return frozenset(one for one in session.services.lake.catalogs if access.sees(one))
 
 
 def _unmoved(readers: Readers, before: Versions) -> Versions | None:

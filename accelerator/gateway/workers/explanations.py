@@ -33,6 +33,7 @@ class _Kept:
     sql: str
     plan: weakref.ReferenceType[Plan]
     explainer: weakref.ReferenceType[Explainer]
+    is_private: bool
 
 
 class Explanations:
@@ -43,9 +44,14 @@ class Explanations:
         self._newest: deque[Plan] = deque(maxlen=_NEWEST)
         self._lock = threading.Lock()
 
-    def keep(self, number: int, sql: str, plan: Plan, explainer: Explainer) -> None:
-        """The statement of that number is answered by that plan, as far as is known now."""
-        kept = _Kept(sql, weakref.ref(plan), weakref.ref(explainer))
+    def keep(
+        self, number: int, sql: str, plan: Plan, explainer: Explainer, *, is_private: bool = False
+    ) -> None:
+        """The statement of that number is answered by that plan, as far as is known now.
+
+        A private one reports more than its own user may read.
+        """
+        kept = _Kept(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
         with self._lock:
             self._kept[number] = kept
             self._newest.append(plan)
@@ -54,6 +60,8 @@ class Explanations:
 
     def told(self, number: int) -> dict[str, Any] | None:
         """As JSON values: `text`, `reasons`, and `tables` with a funnel each; None where it's gone.
+
+        `private` is whether it's for those alone who see everybody's statements.
 
         Each stage of a funnel is its name, the share that is left (0 to 1), and a note. `sources`
         are data files by what answers for them.
@@ -70,6 +78,7 @@ class Explanations:
             "text": explanation.text()[:_TEXT_MAX],
             "reasons": [_reason(one) for one in explanation.why_not()[:_REASONS_MAX]],
             "tables": [_of_table(leaf) for leaf in islice(plan.leaves(), _LEAVES_MAX)],
+            "private": kept.is_private,
         }
 
 

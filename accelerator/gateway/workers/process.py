@@ -26,7 +26,7 @@ from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereE
 from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.trino.errors import told
 from accelerator.gateway.workers import messages
-from accelerator.gateway.workers.asking import Answer, Asking, Job
+from accelerator.gateway.workers.asking import Answer, Asking, Job, Telling
 from accelerator.gateway.workers.explanations import Explanations
 from accelerator.gateway.workers.ledger import Notes, report_overflows
 from accelerator.gateway.workers.messages import Header
@@ -230,7 +230,8 @@ class _Worker:
                 session.services.cancellation.stoppable() as stop,
                 statement.stopped_by(stop),
             ):
-                with told_to(self._keeping(number, session)), noting(rulings):
+                keeping = self._keeping(number, session, job.telling)
+                with told_to(keeping), noting(rulings):
                     answer = self._asking.answer(session, job)
                 self._give(number, statement, answer, {"rulings": rulings.to_dict()})
         except SparkElsewhereError as error:
@@ -286,9 +287,13 @@ class _Worker:
         except (AcceleratorError, OSError) as error:
             self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
 
-    def _keeping(self, number: int, session: Accelerator) -> Callable[[str, Plan], None]:
+    def _keeping(
+        self, number: int, session: Accelerator, telling: Telling
+    ) -> Callable[[str, Plan], None]:
         explainer = session.queries.explainer
-        return lambda sql, plan: self._explanations.keep(number, sql, plan, explainer)
+        return lambda sql, plan: self._explanations.keep(
+            number, sql, plan, explainer, is_private=telling.is_private
+        )
 
     def _explain(self, number: int) -> None:
         """Says how a statement is answered, and that it isn't known where nobody can tell."""

@@ -1,0 +1,98 @@
+"""Plans, reasons and names of cubes on the page and in the log; stars in rules."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from accelerator.gateway.access.access import Access, Grant, Object
+from accelerator.gateway.history import Record, Wanted
+from accelerator.gateway.query_log import record
+from accelerator.query_log.whose import own, shown_to
+
+LOG = pa.table(
+    {
+        "user": ["ann", "ann", "bob"],
+        "process": ["gateway"] * 3,
+        "cubes": pa.array([["open", "hidden"], None, ["hidden"]], pa.list_(pa.string())),
+        "indexes": pa.array([["hidden"], [], []], pa.list_(pa.string())),
+    }
+)
+
+
+def _ended(*, is_private):
+    return Record(
+        id="1",
+        user="ann",
+        principal="ann",
+        state="FINISHED",
+        created=1.0,
+        written="SELECT 1",
+        sql_length=8,
+        cubes=("hidden",),
+        reason="cubes_none: No cube. Of hidden.",
+        is_private=is_private,
+        explanation={"text": "cube hidden", "private": is_private},
+    )
+
+
+def test_a_private_plan_is_for_those_who_see_everything():
+    private = _ended(is_private=True)
+    found = private.to_dict(sees_all=False, whole=True)
+    assert "hidden" not in str(found) and found["explanation"] is None
+    assert private.to_dict(sees_all=True, whole=True)["explanation"] == {"text": "cube hidden"}
+    assert "hidden" in str(private.to_dict(sees_all=True))
+    assert "hidden" in str(_ended(is_private=False).to_dict(sees_all=False, whole=True))
+
+
+def test_a_private_plan_is_not_found_by_its_words():
+    assert not Wanted(of="ann", text="hidden").holds(_ended(is_private=True))
+    assert Wanted(of="ann", text="hidden").holds(_ended(is_private=False))
+    assert Wanted(text="hidden").holds(_ended(is_private=True))
+
+
+def test_the_log_keeps_the_code_of_a_private_reason():
+    private, shown = (record(_ended(is_private=one)) for one in (True, False))
+    assert (private.reason, private.reason_text) == ("cubes_none", None)
+    assert (shown.reason, shown.reason_text) == ("cubes_none", "No cube. Of hidden.")
+    assert private.cubes == ("hidden",)  # services count by it how often a cube answers
+
+
+def test_a_reader_of_the_log_reads_names_of_cubes_that_they_may_know_of():
+    with shown_to("ann", lambda _kind, name: name != "hidden"):
+        found = own(LOG, "ann")
+    assert found["cubes"].to_pylist() == [["open"], None]
+    assert found["indexes"].to_pylist() == [[], []]
+    assert found.schema == LOG.schema
+    with shown_to("ann"):
+        assert own(LOG, "ann")["cubes"].to_pylist() == [["open", "hidden"], None]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "allowed", "others"),
+    [
+        ("shop", ["shop"], ["shop.eu", "shops"]),
+        ("*", ["shop", "eu"], ["shop.eu"]),
+        ("shop.*", ["shop.eu"], ["shop", "shop.eu.old"]),
+        ("*.*", ["shop.eu"], ["shop", "shop.eu.old"]),
+        ("s*p", ["shop"], ["s.p", "shop.p"]),
+    ],
+)
+def test_a_star_stays_in_its_level_where_it_allows(pattern, allowed, others):
+    access = Access.of([Grant("allow", "read", "table", ("lake", pattern, "*"))])
+
+    def reads(namespace):
+        return access.may("read", Object.table(("lake", *namespace.split("."), "t")))
+
+    assert [one for one in (*allowed, *others) if reads(one)] == allowed
+    assert [one for one in (*allowed, *others) if access.sees("lake", one)] == allowed
+
+
+def test_a_star_crosses_levels_where_it_denies():
+    access = Access.of(
+        [
+            Grant("allow", "read", "table", ("lake", "shop.eu", "*")),
+            Grant("deny", "read", "table", ("lake", "shop*", "*")),
+        ]
+    )
+    assert not access.may("read", Object.table(("lake", "shop", "eu", "t")))
