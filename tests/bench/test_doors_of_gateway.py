@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.gateway.doors import asked_at_doors
-from tests.gateway.doors import DOORS, RIGHTS, Outcome
+from tests.gateway.gateway_doors import DOORS, RIGHTS, Outcome
 
 
 def test_cells_that_leak_are_counted() -> None:
