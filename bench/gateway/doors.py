@@ -1,7 +1,8 @@
 """Users who may not read a table ask a gateway about it by every kind of request.
 
 A cell is one request with one right. It leaks if the answer contains what only forbidden things
-contain, or if it differs for a table that exists and one that doesn't (`tests/gateway/doors.py`).
+contain, or if it differs for a table that exists and one that doesn't. The cells are those of
+`tests/gateway/gateway_doors.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from bench.gateway.served import served
-from tests.gateway import doors
+from tests.gateway import gateway_doors as doors
 
 
 def asked_at_doors(folder: Path, *, one_in: int = 1) -> doors.Outcome:

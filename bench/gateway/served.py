@@ -64,6 +64,7 @@ def served(
     warehouse: Path,
     log: Path,
     environment: Mapping[str, str] | None = None,
+    /,
     **settings: str | int | float,
 ) -> Iterator[Served]:
     """A gateway over the warehouse; `settings` are those of its table [gateway]."""

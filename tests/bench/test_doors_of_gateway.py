@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.gateway.doors import asked_at_doors
-from tests.gateway.doors import DOORS, RIGHTS, Outcome
+from tests.gateway.gateway_doors import DOORS, RIGHTS, Outcome
 
 
 def test_cells_that_leak_are_counted() -> None:
@@ -21,7 +23,7 @@ def test_there_are_enough_cells() -> None:
 
 @pytest.mark.served
 @pytest.mark.long
-def test_a_few_doors_are_asked(tmp_path) -> None:
+def test_a_few_doors_are_asked(tmp_path: Path) -> None:
     found = asked_at_doors(tmp_path, one_in=40)
     assert found.asked >= 20
     assert not found.leaks

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from argon2 import PasswordHasher
 
+from accelerator.config import Config
 from accelerator.gateway.access.access import Access, Grant, Object
+from accelerator.gateway.access.users import User
+from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.history import Record, Wanted
 from accelerator.gateway.query_log import record
+from accelerator.gateway.settings import GatewaySettings
 from accelerator.query_log.whose import own, shown_to
 
 LOG = pa.table(
@@ -96,3 +101,20 @@ def test_a_star_crosses_levels_where_it_denies():
         ]
     )
     assert not access.may("read", Object.table(("lake", "shop", "eu", "t")))
+
+
+def test_with_users_and_no_policy_each_sees_their_own(tmp_path):
+    users, policy = tmp_path / "users.toml", tmp_path / "policy.toml"
+    users.write_text(f'[users.ann]\npassword = "{PasswordHasher().hash("x")}"\n')
+    users.chmod(0o600)
+    policy.write_text('[[rule]]\nallow = ["metrics"]\nusers = ["boss"]\n')
+    config = Config.load(None, warehouse=str(tmp_path))
+    for given, everybody, sees_all in (
+        ({}, "ann", True),
+        ({"users": str(users)}, "ann", False),
+        ({"users": str(users), "policy": str(policy)}, "ann", False),
+        ({"users": str(users), "policy": str(policy)}, "boss", True),
+        ({"policy": str(policy)}, "boss", True),
+    ):
+        gateway = Gateway(config, GatewaySettings(**given))
+        assert gateway.sees_all(gateway.access(User(everybody))) is sees_all, given

@@ -16,8 +16,8 @@ from accelerator.gateway.access.users import User
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.requests import request
 from accelerator.gateway.workers.asking import Asking, Job, Telling
-from tests.gateway import doors
-from tests.gateway.doors import CATALOG, NOTHING, RIGHTS, SCHEMA, Asker, Door
+from tests.gateway import gateway_doors as doors
+from tests.gateway.gateway_doors import CATALOG, NOTHING, RIGHTS, SCHEMA, Asker, Door
 
 pytestmark = pytest.mark.served
 

@@ -67,7 +67,7 @@ class Right:
     read: tuple[str, ...] = ()
 
     def is_asked(self, door: Door) -> bool:
-        """Returns whether the door is forbidden to them: its action on the target isn't theirs."""
+        """Returns whether the door is closed to them: they may do no such thing to the target."""
         return not door.has_target or door.uses not in self.actions
 
     @property
