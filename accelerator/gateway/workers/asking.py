@@ -16,8 +16,14 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from accelerator.advisor.applying import fixed
 from accelerator.at_once.placed import placed
-from accelerator.errors import MissingCatalogError, StatementError, UntranslatedError
+from accelerator.errors import (
+    AdviceStaleError,
+    MissingCatalogError,
+    StatementError,
+    UntranslatedError,
+)
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.visible import visible
@@ -39,7 +45,7 @@ from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import Query, ShowStatistics, Statement
+from accelerator.statements.kinds import ApplyRecommendations, Query, ShowStatistics, Statement
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -240,7 +246,11 @@ class Asking:
             statement = self._read(session, job, sql)
             if isinstance(statement, Query):
                 return self._queried(session, job, statement, sql)
+            if isinstance(statement, ApplyRecommendations):
+                statement = fixed(session.services, statement)
             check(statement, job.access, session.services)
+            if isinstance(statement, ApplyRecommendations) and statement.chosen is None:
+                raise AdviceStaleError("newer advice was written just now", hint="ask again")
             rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
