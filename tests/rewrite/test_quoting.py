@@ -20,7 +20,9 @@ _TEXTS = st.text(st.sampled_from("${}`'\\\"ab:\n\0é"), max_size=12)
 def test_a_constant_means_its_text_and_names_no_variable(text: str) -> None:
     quoted = text_constant(text)
     assert "${" not in quoted
-    assert sqlglot.parse_one(f"SELECT {quoted}", read="spark").selects[0].this == text
+    assert (
+        sqlglot.parse_one(f"SELECT {quoted}", read="spark").find(sqlglot.exp.Literal).this == text
+    )
     assert literal(Literal(text, "string"), "spark") == quoted
 
 
@@ -36,7 +38,7 @@ def test_a_text_keeps_its_meaning_or_is_refused(name: str, text: str) -> None:
     written = spark_text(tree.copy())
     assert "${" not in written
     again = sqlglot.parse_one(written, read="spark")
-    assert again.selects[0].this == text
+    assert [one.this for one in again.find_all(sqlglot.exp.Literal)] == [text]
     assert [one.name for one in again.find_all(sqlglot.exp.Table)] == [f"t{name}"]
 
 

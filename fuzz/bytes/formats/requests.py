@@ -75,7 +75,14 @@ def _requests() -> Sequence[Input]:
         _with_body(append, sent, arrow),
         chunked + b"%x\r\n" % len(sent) + sent + b"\r\n0\r\n\r\n",
     ]
-    paths = ("/v1/statement/executing/a/b/0", "/v1/info", "/v1/status", "/metrics", "/ui/", "/")
+    paths: tuple[str, ...] = (
+        "/v1/statement/executing/a/b/0",
+        "/v1/info",
+        "/v1/status",
+        "/metrics",
+        "/ui/",
+        "/",
+    )
     paths += (
         "/api/v1/catalogs/lake/schemas?limit=5",
         "/api/v1/runs/cube.c:1",
@@ -134,8 +141,8 @@ class _Workers:
         if "call" in order and error is None:
             yield Frame("rows", {"metrics": {}}, b"{}")
         else:
-            error = error or UnknownTableError("nothing runs here")
-            yield Frame("error", {"error": Told(error.code, error.message).to_dict()})
+            refused = error or UnknownTableError("nothing runs here")
+            yield Frame("error", {"error": Told(refused.code, refused.message).to_dict()})
 
     async def apart(self, job: dict[str, Any]) -> AsyncGenerator[Frame, None]:
         async for frame in self.run(job):
