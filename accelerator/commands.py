@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -371,7 +372,8 @@ def _drop_constraint(statement: DropConstraint, services: Services) -> Rows:
 
 def _validate(statement: ValidateConstraint, services: Services) -> Rows:
     found = declared.find(services.lake, statement.table, statement.name)
-    return [check.validate(services.lake, statement.table, found, services.plain_table).row()]
+    run = partial(services.plain_table, built=True)
+    return [check.validate(services.lake, statement.table, found, run).row()]
 
 
 def _show_constraints(statement: ShowConstraints, services: Services) -> Rows:

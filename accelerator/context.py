@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from accelerator.config import Config
 from accelerator.extensions import foreign, listed
 from rewrite.dotted import joined
+from rewrite.quoting import SUBSTITUTION
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ JUDGED_APART = frozenset(
         "spark.sql.defaultCatalog",
         "spark.sql.globalTempDatabase",
         "spark.sql.session.timeZone",
+        SUBSTITUTION,
     }
 )
-"""Settings that planning asks for by name."""
+"""Settings that planning asks for by name, or whose effect on a text the parser refuses."""
 _EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 _RULES = "org.apache.spark.sql.catalyst.optimizer."
 SPARED_RULES = frozenset(

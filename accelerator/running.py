@@ -262,7 +262,7 @@ def _over_answers(
             session.createDataFrame(answer, schema).createOrReplaceTempView(view)
             views.callback(session.catalog.dropTempView, view)
             text += f"SELECT * FROM {view}{piece}"
-        return session.sql(text)
+        return engine.built(text)
 
 
 def _ddl(plan: Input) -> str:
@@ -382,7 +382,7 @@ def _frame(
     text = answer_sql(plan.block, plan.match, "spark", sources, raw)
     if "acc_bitmap" in text:
         engine.register_functions()
-    return _named(session.sql(text), plain)
+    return _named(engine.built(text), plain)
 
 
 def rows_frame(
@@ -403,7 +403,7 @@ def rows_frame(
         task, parts = work
         engine.rows_of(task, parts, task.spark_schema).createOrReplaceTempView(view)
         try:
-            return _named(session.sql(rows_sql(plan.block, "spark", view)), plain)
+            return _named(engine.built(rows_sql(plan.block, "spark", view)), plain)
         finally:
             session.catalog.dropTempView(view)
     reading = plan.reading.selected()
@@ -412,7 +412,7 @@ def rows_frame(
     plain = session.sql(sql).schema
     files = reading.live(0, len(reading))
     staged = leases.enter_context(engine.stage(plan.pinned[0], files)).sql
-    return _named(session.sql(rows_sql(plan.block, "spark", staged)), plain)
+    return _named(engine.built(rows_sql(plan.block, "spark", staged)), plain)
 
 
 def _named(frame: DataFrame, plain: StructType) -> DataFrame:

@@ -170,13 +170,16 @@ class Services:
         )
 
     @staged("spark")
-    def plain_table(self, sql: str) -> pa.Table:
-        """A statement's rows by plain Spark; UnreadableTableError if Spark refuses a table."""
+    def plain_table(self, sql: str, *, built: bool = False) -> pa.Table:
+        """A statement's rows by plain Spark; UnreadableTableError if Spark refuses a table.
+
+        `built`: the text is no user's, so that Spark replaces no `${…}` in it.
+        """
         with self.cancellation.tracked() as tag:
             engine = self.engine
             session = engine.session
             with engine.tagged(tag), typed(sql, self.lake, self.context):
-                return session.sql(sql).toArrow()
+                return (engine.built(sql) if built else session.sql(sql)).toArrow()
 
     def close(self) -> None:
         """Frees what these hold: leases, pins, DuckDB, and Spark if it was started here."""

@@ -28,6 +28,7 @@ from cubes.build_sql import (
 )
 from cubes.definition import CubeDefinition, Edge
 from cubes.job_error import JobError
+from rewrite.quoting import REFERENCE, SUBSTITUTION, unexpanded
 
 CANCELLED = "SPARK_JOB_CANCELLED"
 """Stands in every message about a job that was stopped by its tag."""
@@ -59,6 +60,21 @@ def _line(text: str) -> str:
     return next((line for line in said if "[" in line), said[0] if said else "no reason given")
 
 
+def built(spark: SparkSession, sql: str) -> DataFrame:
+    """The rows of a text that was built here, in which Spark replaces no `${…}`.
+
+    StatementError if a name in it has one, and the session replaces them.
+    """
+    return spark.sql(unexpanded_in(spark, sql))
+
+
+def unexpanded_in(spark: SparkSession, text: str) -> str:
+    """Returns the text as the session may parse it; StatementError as of `built`."""
+    if REFERENCE not in text or str(spark.conf.get(SUBSTITUTION)).lower() == "false":
+        return text
+    return unexpanded(text)
+
+
 def write_segments(
     spark: SparkSession,
     cube: CubeDefinition,
@@ -84,11 +100,11 @@ def write_segments(
             ids.createOrReplaceTempView(files)
             fact = _numbered(sources[0], files)
             if at_once:
-                raw = spark.sql(f"SELECT * FROM {fact}").repartitionById(partitions, PART)
+                raw = built(spark, f"SELECT * FROM {fact}").repartitionById(partitions, PART)
                 raw.createOrReplaceTempView(rows)
-                cells = spark.sql(segments_select(cube, [rows, *sources[1:]], placed=True))
+                cells = built(spark, segments_select(cube, [rows, *sources[1:]], placed=True))
             else:
-                cells = spark.sql(segments_select(cube, [fact, *sources[1:]]))
+                cells = built(spark, segments_select(cube, [fact, *sources[1:]]))
                 parts = F.broadcast(ids.select(SEGMENT, PART))
                 cells = cells.join(parts, SEGMENT).repartitionById(partitions, PART).drop(PART)
             writer = cells.sortWithinPartitions(SEGMENT, *leading).write.mode("error")
@@ -134,7 +150,7 @@ def count_missing(
 ) -> dict[str, dict[int, int]]:
     """Per data file and edge: the rows without a partner."""
     with job_errors():
-        rows = spark.sql(missing_select(cube, edges, sources)).collect()
+        rows = built(spark, missing_select(cube, edges, sources)).collect()
     return {
         row["file"]: {e.occurrence: int(row[f"m{e.occurrence}"]) for e in edges} for row in rows
     }
@@ -143,7 +159,7 @@ def count_missing(
 def is_unique(spark: SparkSession, edge: Edge, source: str) -> bool:
     """Whether no two rows of the dimension have one key."""
     with job_errors():
-        row = spark.sql(unique_select(edge, source)).collect()[0]
+        row = built(spark, unique_select(edge, source)).collect()[0]
     return bool(row["n"] == row["k"])
 
 
@@ -151,13 +167,13 @@ def count_cells(spark: SparkSession, cube: CubeDefinition, sources: Sequence[str
     """How many cells the cube has over those sources, counted for real."""
     with job_errors():
         text = f"SELECT COUNT(*) AS n FROM ({segments_select(cube, sources)})"
-        return int(spark.sql(text).collect()[0]["n"])
+        return int(built(spark, text).collect()[0]["n"])
 
 
 def run(spark: SparkSession, sql: str) -> None:
     """Runs a statement for its effect."""
     with job_errors():
-        spark.sql(sql).collect()
+        built(spark, sql).collect()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from rewrite.bounds import tree_of
 from rewrite.dialects import SPARK
 from rewrite.functions import FUNCTIONS, OURS
 from rewrite.parse import written_name
+from rewrite.quoting import unexpanded
 
 _ESTIMATES = frozenset({"approx_count_distinct", "approx_percentile", "percentile_approx"})
 _OF_PLACES = frozenset(
@@ -111,7 +112,7 @@ def uncut(tree: exp.Expression) -> Uncut:
             whole.append("expressions", key)
     for part in ("limit", "offset", "order"):
         whole.set(part, None)
-    return Uncut(copied.sql(SPARK), tuple(places))
+    return Uncut(unexpanded(copied.sql(SPARK)), tuple(places))
 
 
 def _is_key(item: exp.Expression) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from rewrite.errors import StatementError
+from rewrite.quoting import backticked
 
 _NEEDS_QUOTES = re.compile(r"[.`]|^\s|\s$|^$")
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`\s*|([^.`][^.]*))(\.|$)")
@@ -45,4 +46,4 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def _quoted(part: str) -> str:
-    return "`" + part.replace("`", "``") + "`" if _NEEDS_QUOTES.search(part) else part
+    return backticked(part) if _NEEDS_QUOTES.search(part) else part

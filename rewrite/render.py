@@ -12,6 +12,7 @@ from typing import Literal as Choice
 
 from rewrite import types
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, exact_digits
+from rewrite.quoting import backticked, text_constant
 from rewrite.reason import DeclinedError
 from rewrite.times import UNITS
 
@@ -20,7 +21,7 @@ ColumnText = Callable[[Column], str]
 AggregateText = Callable[[Aggregate], str]
 
 _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
-_NUL, _NUL_ESCAPED, _NUL_JOINED = "\0", "\\u0000", "' || chr(0) || '"
+_NUL, _NUL_JOINED = "\0", "' || chr(0) || '"
 """What marks a parameter in a text stands in no text otherwise."""
 _WORD = re.compile("[a-z_]+", re.ASCII)
 _INFINITE, _BY_ZERO = RAISED = ("infinite", "division by zero")
@@ -44,8 +45,7 @@ def quote(name: str, dialect: Dialect) -> str:
     """The name as a quoted identifier; DeclinedError for one with a NUL."""
     if _NUL in name:
         raise DeclinedError("expression_not_proven", "A name with a NUL.")
-    mark = "`" if dialect == "spark" else '"'
-    return mark + name.replace(mark, mark * 2) + mark
+    return backticked(name) if dialect == "spark" else '"' + name.replace('"', '""') + '"'
 
 
 def duckdb_type(type_: str) -> str:
@@ -230,8 +230,7 @@ def literal(expr: Literal, dialect: Dialect) -> str:
         raise DeclinedError("expression_not_proven", f"A constant of type {expr.type}.")
     if expr.type == "string":
         if dialect == "spark":
-            escaped = expr.value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped.replace(_NUL, _NUL_ESCAPED)}'"
+            return text_constant(expr.value)
         plain = "'" + expr.value.replace("'", "''") + "'"
         return f"({plain.replace(_NUL, _NUL_JOINED)})" if _NUL in plain else plain
     if expr.type == "date":

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from sqlglot import ErrorLevel, exp
 
+from rewrite.quoting import unexpanded
+
 _DIALECT = "spark"
 
 
 def spark_text(tree: exp.Expr) -> str:
-    """The text, without comments. `tree` is changed, and has no parent.
+    """The text, without comments and `${…}`. `tree` is changed, and has no parent.
 
-    UnsupportedError for what Spark lacks.
+    UnsupportedError for what Spark lacks, StatementError for a name with `${`.
 
     >>> import sqlglot
     >>> inner = "SELECT b FROM (WITH t AS (SELECT 2 AS b) SELECT b FROM t) AS x CROSS JOIN t"
@@ -25,4 +27,4 @@ def spark_text(tree: exp.Expr) -> str:
     text = part.sql(
         dialect=_DIALECT, unsupported_level=ErrorLevel.RAISE, comments=False, copy=False
     )
-    return text.removeprefix("(").removesuffix(")")
+    return unexpanded(text.removeprefix("(").removesuffix(")"))

@@ -7,7 +7,8 @@ index's column and kind, of a relate column's path, of an order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -49,6 +50,7 @@ from accelerator.relate.path import named
 from accelerator.relate.property import relate_columns
 from accelerator.statements.kinds import (
     AddRelateColumn,
+    ApplyRecommendations,
     CompactCube,
     CreateCube,
     CreateIndex,
@@ -167,17 +169,34 @@ def chosen(
     )
 
 
+def fixed(services: Services, statement: ApplyRecommendations) -> ApplyRecommendations:
+    """The statement with what it does now; as it was if that fails, which `actions_of` raises."""
+    try:
+        return replace(statement, chosen=tuple(actions_of(services, statement)))
+    except AcceleratorError:
+        return statement
+
+
+def actions_of(services: Services, statement: ApplyRecommendations) -> Sequence[Recommendation]:
+    """The recommendations that the statement does; errors of `chosen` unless they're fixed."""
+    if statement.chosen is not None:
+        return statement.chosen
+    return chosen(services, statement.id, statement.table)
+
+
 def apply(
     services: Services,
     id: str | None,
     table: tuple[str, ...] | None,
     execute: Execute,
     recorded: Recorded | None = None,
+    actions: Sequence[Recommendation] | None = None,
 ) -> list[Recommendation]:
     """Does the recommendation of that id, or all that are open for the table; those done.
 
-    `execute` runs a statement of ours, `recorded` writes down how it went: by default that a person
-    has applied it. Of several each is tried; the error of those that failed is raised behind them.
+    `actions` are these if they're chosen already. `execute` runs a statement of ours, `recorded`
+    writes down how it went: by default that a person has applied it. Of several each is tried; the
+    error of those that failed is raised behind them.
 
     AdviceNotFoundError; AdviceStaleError where it has another meaning by now; errors of what exists
     or is gone by now, and of what the statement itself raises.
@@ -191,7 +210,7 @@ def apply(
     recorded = recorded or Recorder(services)
     done: list[Recommendation] = []
     failed: dict[str, AcceleratorError] = {}
-    for one in chosen(services, id, table):
+    for one in chosen(services, id, table) if actions is None else actions:
         try:
             statement = statement_of(one)
             with recorded(one):

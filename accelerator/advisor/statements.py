@@ -112,6 +112,6 @@ def _row(advice: Advice, one: Recommendation, done: Done) -> Mapping[str, Any]:
 
 def run_apply(statement: ApplyRecommendations, services: Services, execute: Execute) -> Rows:
     """APPLY: a row for each recommendation that was done."""
-    for one in apply(services, statement.id, statement.table, execute):
+    for one in apply(services, statement.id, statement.table, execute, actions=statement.chosen):
         told = {"id": one.id, "action": one.action, "table": one.table}
         yield told | {"cube": one.cube or None, "name": one.name or None}

@@ -30,6 +30,7 @@ from cubes.definition import (
     stored_measure,
 )
 from cubes.plan import Final
+from rewrite.quoting import text_constant
 from rewrite.render import quote
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
     exists = services.lake.pin().pinned(parts) is not None
     text = (
         f"{'CREATE OR REPLACE' if exists else 'CREATE'} TABLE {name} USING iceberg TBLPROPERTIES ("
-        f"'{_CUBE}' = {_literal(record.name)},"
+        f"'{_CUBE}' = {text_constant(record.name)},"
         f" '{_SNAPSHOT}' = '{target.pinned[0].facts.snapshot_id}')"
         f" AS {published_select(target.cube, view, segment_condition(filled))}"
     )
@@ -217,9 +218,3 @@ def _measure_item(cube: CubeDefinition, measure: CubeMeasure) -> str:
 
 def _text(parts: tuple[str, ...]) -> str:
     return ".".join(quote(part, "spark") for part in parts)
-
-
-def _literal(value: str) -> str:
-    """A string constant of Spark's, which takes backslashes for escapes."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

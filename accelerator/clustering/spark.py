@@ -19,6 +19,7 @@ from accelerator.clustering.curves import CURVES, bits_of
 from accelerator.clustering.order import Order, relates
 from accelerator.clustering.ranks import Ranking
 from accelerator.relate.lookup import Lookup
+from cubes.spark import unexpanded_in
 from rewrite.render import quote
 
 _BROADCAST_BYTES = 64 * 1024 * 1024
@@ -52,7 +53,7 @@ def rewrite(
     A relate column's lookup, or rows of its keys and last the value, is given by its id, with the
     columns that its keys are in.
     """
-    rows = session.table(relation)
+    rows = session.table(unexpanded_in(session, relation))
     own = [F.col(quote(name, "spark")) for name in rows.columns]
     free = _free_prefix(rows.columns)
     joined, keys = rows, dict[int, Column]()
@@ -63,7 +64,7 @@ def rewrite(
         keys[key.field_id] = F.col(value).cast(path.attribute.type)
     for key in layout.order.keys:
         keys.setdefault(key.field_id, F.col(quote(key.name, "spark")))
-    by = [F.expr(one) for one in layout.partition_by]
+    by = [F.expr(unexpanded_in(session, one)) for one in layout.partition_by]
     rankings = layout.rankings
     if layout.order.curve != "sort":
         wanted = [keys[key.field_id].cast(key.ranked_as) for key in layout.order.keys]

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from accelerator.constraints.property import Constraint, backticked
+from accelerator.constraints.property import Constraint
 from accelerator.errors import ConstraintError, UnknownTableError
 from rewrite.facts import At
+from rewrite.quoting import backticked
 
 if TYPE_CHECKING:
     from accelerator.iceberg import Lake, Pin, PinnedTable

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from accelerator.errors import UNFIT
 from rewrite.errors import AcceleratorError
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
+from rewrite.quoting import backticked
 
 PREFIX = "accelerator.constraint."
 FORMAT = 1
@@ -55,11 +56,6 @@ def quoted(name: str) -> str:
     """The name as Spark SQL takes it, in backticks where it must be."""
     plain = name.isidentifier() and name.isascii()
     return name if plain else backticked(name)
-
-
-def backticked(name: str) -> str:
-    """The name in backticks, which no word of SQL needs to be asked about."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def to_property(

@@ -16,6 +16,7 @@ from accelerator.errors import CancelledError, EngineError
 from cubes.job_error import JobError
 from cubes.spark import job_errors
 from rewrite.dotted import parts_of
+from rewrite.quoting import backticked, text_constant
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -48,7 +49,7 @@ class Procedures:
         """Expires snapshots and deletes what no other one holds; how many files, by kind."""
         with self._errors(parts, "expiring its snapshots"):
             sql = _call(parts, "expire_snapshots", older_than_ms, "stream_results => true")
-            row = self._engine.session.sql(sql).collect()[0].asDict()
+            row = self._engine.built(sql).collect()[0].asDict()
         return {
             name.removeprefix("deleted_").removesuffix("_count"): int(count or 0)
             for name, count in row.items()
@@ -59,7 +60,7 @@ class Procedures:
         with self._errors(parts, "looking for its orphan files"):
             more = f"dry_run => {str(dry_run).lower()}"
             sql = _call(parts, "remove_orphan_files", older_than_ms, more)
-            return int(self._engine.session.sql(sql).count())
+            return int(self._engine.built(sql).count())
 
     def tables(self, catalog: str) -> list[tuple[str, ...]]:
         """Namespace + name of what a catalog lists as tables, Iceberg's or not."""
@@ -69,14 +70,14 @@ class Procedures:
             while waiting:
                 self._check()
                 namespace = waiting.pop()
-                inside = ".".join(map(_quoted, (catalog, *namespace)))
-                for row in self._engine.session.sql(f"SHOW NAMESPACES IN {inside}").collect():
+                inside = ".".join(map(backticked, (catalog, *namespace)))
+                for row in self._engine.built(f"SHOW NAMESPACES IN {inside}").collect():
                     within = parts_of(row[0])
                     # Some catalogs list the one that was asked about again.
                     if len(within) > len(namespace):
                         waiting.append(within)
                 if namespace:
-                    rows = self._engine.session.sql(f"SHOW TABLES IN {inside}").collect()
+                    rows = self._engine.built(f"SHOW TABLES IN {inside}").collect()
                     found += [(*namespace, row["tableName"]) for row in rows if not row[2]]
         return found
 
@@ -97,20 +98,15 @@ class Procedures:
             ) from error
 
 
-def _quoted(part: str) -> str:
-    """Quotes a part of a name for Spark; any character may be in it."""
-    return f"`{part.replace('`', '``')}`"
-
-
 def _call(parts: tuple[str, ...], procedure: str, older_than_ms: int, more: str) -> str:
     """A CALL; the time is written in UTC, whatever the session's zone is.
 
     The table has its catalog's name too: Iceberg takes a namespace called as a catalog for that.
     """
-    quoted = [_quoted(part) for part in parts]
-    table = ".".join(quoted).replace("\\", "\\\\").replace("'", "\\'")
+    quoted = [backticked(part) for part in parts]
+    table = text_constant(".".join(quoted))
     time = datetime.fromtimestamp(older_than_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     return (
-        f"CALL {quoted[0]}.system.{procedure}(table => '{table}',"
+        f"CALL {quoted[0]}.system.{procedure}(table => {table},"
         f" older_than => TIMESTAMP '{time}Z', {more})"
     )

@@ -14,6 +14,7 @@ from accelerator.engines.java_errors import Java
 from accelerator.engines.jvm import Jvm
 from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
+from rewrite.quoting import backticked
 
 ROW_LINEAGE_VERSION = 3
 FILE_NAME = "input_file_name()"
@@ -53,7 +54,7 @@ def selection_sql(relation: str, pinned: PinnedTable) -> str:
     place), but knows the file that a row was read from.
     """
     file = "`_file`" if pinned.metadata.format_version < ROW_LINEAGE_VERSION else FILE_NAME
-    columns = ", ".join(_quoted(column.name) for column in pinned.facts.columns)
+    columns = ", ".join(backticked(column.name) for column in pinned.facts.columns)
     return f"(SELECT {columns}, {file} AS `_file` FROM {relation})"
 
 
@@ -67,12 +68,8 @@ def empty_relation(pinned: PinnedTable) -> str:
     """No rows, under the same columns as a staged selection."""
     columns = [(column.name, column.type) for column in pinned.facts.columns]
     columns.append(("_file", "string"))
-    listed = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in columns)
+    listed = ", ".join(f"CAST(NULL AS {kind}) AS {backticked(name)}" for name, kind in columns)
     return f"(SELECT {listed} WHERE false)"
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _pinned_table(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:

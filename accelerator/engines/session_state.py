@@ -18,6 +18,7 @@ from accelerator.engines.jvm_line import Line
 from accelerator.engines.session_rules import experimental, injected
 from accelerator.extensions import foreign
 from rewrite.functions import FUNCTIONS, OURS
+from rewrite.quoting import REFERENCE
 
 _BUILT_IN = "built-in"
 _BETWEEN = "\0"
@@ -175,7 +176,12 @@ class SessionState:
         return tuple(str(part) for part in self._catalogs.currentNamespace())
 
     def columns(self, table: str) -> Mapping[str, str] | None:
-        """The columns of a table or view with their types; None if there is none of that name."""
+        """The columns of a table or view with their types; None if there is none of that name.
+
+        A name in which Spark would replace `${…}` is none.
+        """
+        if REFERENCE in table and self.conf.variableSubstituteEnabled():
+            return None
         try:
             with java_errors():
                 fields = self._session.table(table).schema().fields()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from accelerator.config_values import is_off
 from accelerator.engines.java_catalogs import java_catalog
 from accelerator.iceberg import CatalogSettings
+from rewrite.quoting import SUBSTITUTION
 
 PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -62,6 +63,7 @@ def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) 
         "spark.driver.memory": settings.driver_memory,
         "spark.sql.extensions": _EXTENSIONS,
         EXECUTOR_CACHE: "false",
+        SUBSTITUTION: "false",
         **named,
         "spark.sql.catalog.pruned": REWRITE_CATALOG,
         "spark.sql.defaultCatalog": catalogs[0].name,

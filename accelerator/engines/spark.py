@@ -46,8 +46,9 @@ from accelerator.errors import CancelledError, EngineError, FunctionArgumentErro
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
 from accelerator.version import VERSION
 from cubes.job_error import JobError
-from cubes.spark import CANCELLED, job_errors
+from cubes.spark import CANCELLED, built, job_errors, unexpanded_in
 from indexes.tokens import NEEDLE_HINT
+from rewrite.quoting import backticked
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
@@ -286,6 +287,10 @@ class SparkEngine:
         """The names that Spark takes for catalogs without Iceberg tables."""
         return other_catalogs(self._conf())
 
+    def built(self, sql: str) -> DataFrame:
+        """The rows of a text that was built here; as `cubes.spark.built`."""
+        return built(self.session, sql)
+
     def analysed(self, sql: str) -> StructType:
         """The columns of the statement's answer; RefusedError over Spark's error if it has none."""
         try:
@@ -404,7 +409,7 @@ class SparkEngine:
 
     def load(self, parts: tuple[str, ...]) -> Java:
         """Iceberg's table of that full name, as the session's catalog has it."""
-        name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+        name = unexpanded_in(self.session, ".".join(map(backticked, parts)))
         loader = "org.apache.iceberg.spark.Spark3Util"
         return self.jvm.static(loader, "loadIcebergTable", self.session._jsparkSession, name)
 

@@ -26,6 +26,7 @@ from pyiceberg.table import Table, TableProperties, WriteTask
 
 from accelerator.errors import AcceleratorError, UnknownTableError
 from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, failures
+from accelerator.iceberg.io import inputs_for
 from accelerator.ingest.errors import (
     AppendConflictError,
     AppendKeyError,
@@ -200,6 +201,7 @@ class Appending:
         table = self._table
         # It retries by itself, without looking for the key: not here.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
+        self._check_list(table)
         properties = {KEY: self._key, DIGEST: self._digest, OWNER: self._owner}
         transaction = table.transaction()
         with self._writing(), transaction.update_snapshot(properties).fast_append() as snapshot:
@@ -220,6 +222,19 @@ class Appending:
         except failures() as error:
             return self._looked_up(error)
         return _appended(snapshot_id, files)
+
+    def _check_list(self, table: Table) -> None:
+        """Reads the current list of manifests here first; ManifestError if it's damaged.
+
+        PyIceberg reads it once more, by a decoder that lying lengths crash.
+        """
+        from accelerator.iceberg.manifests.reader import read_list
+
+        snapshot = table.current_snapshot()
+        if snapshot is not None:
+            read_list(
+                inputs_for(table.metadata_location, table.io.properties), snapshot.manifest_list
+            )
 
     def _looked_up(self, error: BaseException) -> Appended:
         """What it came to though the catalog's answer was lost. The files stay: they may be named.

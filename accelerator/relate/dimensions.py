@@ -372,7 +372,7 @@ class Dimensions:
         engine = self._spark()
         with engine.stage(pinned, pinned.live_files() if files is None else files) as staged:
             wanted = ", ".join(quote(name, "spark") for name in names)
-            return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()
+            return engine.built(f"SELECT {wanted} FROM {staged.sql}").toArrow()
 
 
 _Files = tuple[Sequence[LiveFile] | None, Sequence[LiveFile] | None]

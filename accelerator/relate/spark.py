@@ -47,7 +47,7 @@ def staged(
             chosen = step.pinned.live_files() if files is None or sources else files
             sources.append(open_.enter_context(engine.stage(step.pinned, chosen)).sql)
         with job_errors_named():
-            frame = engine.session.sql(_select(steps, values, sources))
+            frame = engine.built(_select(steps, values, sources))
         yield frame
 
 
@@ -124,7 +124,7 @@ def differing(
 
 def _run(engine: SparkEngine, sql: str, tag: str) -> pa.Table:
     with job_errors_named(), engine.tagged(tag or f"acc-{uuid.uuid4().hex}"):
-        return engine.session.sql(sql).toArrow()
+        return engine.built(sql).toArrow()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from accelerator.indexing.probing import HeavyIndex, IndexFiles, RowSelection
 from accelerator.plans import RowsPlan
 from accelerator.store import IndexRecord, SegmentRecord, Store
 from rewrite.expr import Column, Expr
+from rewrite.quoting import backticked
 
 _PARTS = 4
 """Tasks for each worker: files differ in what is left of them."""
@@ -131,7 +132,7 @@ class Task:
     @property
     def spark_schema(self) -> str:
         """The same as Spark writes schemas."""
-        names = ("`" + c.name.replace("`", "``") + "`" for c in self.columns)
+        names = (backticked(c.name) for c in self.columns)
         return ", ".join(f"{n} {c.type}" for n, c in zip(names, self.columns, strict=True))
 
 

@@ -101,7 +101,11 @@ def parse_statement(sql: str, dialect: str = "spark") -> Statement:
             f"the statement can't be read: {error}",
             hint="look for a quote or a comment that isn't closed",
         ) from error
-    return grammar(reader) or Other(sql)
+    found = grammar(reader)
+    if found is None or isinstance(found, Other):
+        return Other(sql)
+    reader.check_names()
+    return found
 
 
 def _query(sql: str) -> Query:

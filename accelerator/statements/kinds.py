@@ -8,10 +8,13 @@ their text goes to Spark, which has some of the words too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from accelerator.constraints.property import Constraint
 from accelerator.statements.errors import NotBuiltError
+
+if TYPE_CHECKING:
+    from accelerator.advisor.advice import Recommendation
 
 TableName = tuple[str, ...]
 
@@ -214,10 +217,14 @@ class ShowAdviceResults:
 
 @dataclass(frozen=True, slots=True)
 class ApplyRecommendations:
-    """APPLY RECOMMENDATION of that id, or all that are open for a table."""
+    """APPLY RECOMMENDATION of that id, or all that are open for a table.
+
+    `chosen` fixes what it does, so that what is done is what rights were checked for.
+    """
 
     id: str | None = None
     table: TableName | None = None
+    chosen: tuple[Recommendation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from accelerator.statements.text import place
 from rewrite.bounds import tokens_of
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
+from rewrite.printable import one_line
+from rewrite.quoting import HINT, REFERENCE
 
 _T = TypeVar("_T")
 
@@ -51,6 +53,7 @@ class Reader:
         self._sql, self._example = sql, example
         self._words: list[Word] = []
         self._beyond: Word | None = None
+        self._replaceable: Word | None = None
         self._next, self._previous_end = 0, start
         self._read(tokens_of(sql[start:], dialect), start)
 
@@ -101,7 +104,24 @@ class Reader:
             raise self.error(what)
         self._next += 1
         self._previous_end = word.end
+        if REFERENCE in word.text:
+            self._replaceable = word
         return word.text
+
+    def check_names(self) -> None:
+        """StatementError if a name was read that Spark may replace by a variable's value.
+
+        To be called once the statement is ours: in others it means what Spark says.
+        """
+        word = self._replaceable
+        if word is None:
+            return
+        raise StatementError(
+            f"{place(self._sql, word.start)}: the name {one_line(word.text)} has ${{ in it, which"
+            " Spark may replace by a variable's value",
+            hint=HINT,
+            at=place_of(self._sql, word.start, word.end),
+        )
 
     def cube(self) -> str:
         """A cube's name, which has one part."""

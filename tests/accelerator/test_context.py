@@ -10,7 +10,10 @@ import pytest
 
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal, time_zone
+from accelerator.engines.settings import SparkSettings, embedded_conf
 from accelerator.extensions import KNOWN
+from accelerator.iceberg import CatalogSettings
+from rewrite.quoting import SUBSTITUTION
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
@@ -118,6 +121,22 @@ def test_settings_that_are_as_usual() -> None:
     usual = {"spark.sql.groupByOrdinal": "TRUE", "spark.sql.shuffle.partitions": "7"}
     usual[_EXCLUDED] = f" {_RULES}.LimitPushDown, {_RULES}.OptimizeIn,"
     assert SessionContext(Config(spark_conf=usual), lambda: None).settings()["unusual"] == ""
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_spark_may_replace_variables_or_not(value: str) -> None:
+    """Only a text with `${` means something else, and the parser refuses that."""
+    config = Config(spark_conf={SUBSTITUTION: value})
+    assert refusal(SessionContext(config, lambda: None).settings()) is None
+
+
+def test_a_session_of_our_own_replaces_no_variables() -> None:
+    catalog = CatalogSettings(
+        "lake", "sql", {"uri": "sqlite:////no/c.db", "warehouse": "file:///no/"}
+    )
+    assert embedded_conf([catalog], SparkSettings())[SUBSTITUTION] == "false"
+    own = SparkSettings(conf={SUBSTITUTION: "true"})
+    assert embedded_conf([catalog], own)[SUBSTITUTION] == "true"
 
 
 @pytest.fixture

@@ -484,6 +484,26 @@ PRIMARY KEY ( ) , . ; ENFORCED EXPLAIN WHY VERIFY BUILD ALL 'x' `q` ' ` " 1 /*+ 
 words = st.sampled_from([*WORDS.split(), "\n"])
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE CUBE `${env:HOME}` AS SELECT g, count(*) FROM d.t GROUP BY g",
+        "PUBLISH CUBE c AS shop.`${env:HOME}`",
+        "UNDROP CUBE c AS `a${x}`",
+        "DROP CUBE `${x}`",
+        "ALTER TABLE d.t ADD CONSTRAINT `${x}` UNIQUE (a) NOT ENFORCED",
+        "ALTER TABLE d.t ADD CONSTRAINT u UNIQUE (`${x}`) NOT ENFORCED",
+        "CREATE INDEX i ON d.`${x}` USING BLOOM (a)",
+        "OPTIMIZE d.`${` SORT BY (a)",
+    ],
+)
+def test_names_that_spark_may_replace_are_refused(sql):
+    """A published table's properties have its cube's name, which others read."""
+    with pytest.raises(StatementError, match=r"has \$\{ in it") as caught:
+        parse_statement(sql)
+    assert caught.value.line == 1 and "without ${" in caught.value.hint
+
+
 @given(st.one_of(st.text(max_size=60), st.lists(words, max_size=14).map(" ".join)))
 def test_any_text_is_a_statement_or_a_typed_error(sql):
     try:

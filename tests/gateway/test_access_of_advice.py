@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 import accelerator
+from accelerator.advisor import applying
 from accelerator.advisor.advice import Advice, Recommendation, write
+from accelerator.advisor.statements import run_apply
+from accelerator.errors import AdviceStaleError
 from accelerator.gateway.access.access import Access, Grant
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.workers import asking
 from accelerator.statements.grammar import parse_statement
 from tests.support.pristine import Pristine
 
@@ -97,3 +103,66 @@ def test_who_applies_advice_needs_what_it_needs(acc):
         check(statement, Access.of([*grants, more]), acc.services)
     finally:
         files.delete([path])
+
+
+class _StoppedError(Exception):
+    pass
+
+
+def _advised(acc, ddl):
+    """Advice of one recommendation, always of the same id, and the advice's path."""
+    own = acc.services.lake.pin().table(tuple(OK.split("."))).uuid
+    one = Recommendation("r0123456789ab", "CREATE CUBE", OK, own, "c", ddl, "")
+    path = write(acc.services.store.files, Advice(1, own, OK, 1, 1.0, recommendations=(one,)))
+    return one, path
+
+
+@pytest.mark.parametrize("words", ["RECOMMENDATION r0123456789ab", f"RECOMMENDATIONS FOR {OK}"])
+def test_what_is_done_is_what_was_checked(acc, monkeypatch, words):
+    """Another session's ANALYZE may write advice between the check and what it allows."""
+    harmless, path = _advised(acc, f"CREATE CUBE c AS SELECT v, count(*) AS n FROM {OK} GROUP BY v")
+    paths, files = [path], acc.services.store.files
+    ran = []
+
+    def checked(statement, access, services):
+        tables = check(statement, access, services)
+        files.delete([paths.pop()])
+        other = f"CREATE CUBE c AS SELECT v, count(*) AS n FROM {SECRET} GROUP BY v"
+        paths.append(_advised(acc, other)[1])
+        return tables
+
+    def answered(statement, *_):
+        list(run_apply(statement, acc.services, None))
+        raise _StoppedError
+
+    monkeypatch.setattr(asking, "check", checked)
+    monkeypatch.setattr(acc, "answered", answered)
+    monkeypatch.setattr(applying, "Recorder", lambda _: nullcontext)
+    monkeypatch.setattr(applying._Applying, "run", lambda one, _: ran.append(one._one))
+    job = SimpleNamespace(access=Access.all(), timeout_s=0.0)
+    worker = asking.Asking({"version": "480"})
+    monkeypatch.setattr(worker, "_read", lambda *_: parse_statement(f"APPLY {words}"))
+    try:
+        with pytest.raises(_StoppedError):
+            worker._run(acc, job, "")
+    finally:
+        files.delete(paths)
+    assert ran == [harmless]
+
+
+def test_advice_that_comes_behind_the_check_is_not_done(acc, monkeypatch):
+    paths = []
+
+    def checked(*_):
+        paths.append(_advised(acc, f"CREATE CUBE c AS SELECT v, count(*) FROM {OK} GROUP BY v")[1])
+
+    monkeypatch.setattr(asking, "check", checked)
+    monkeypatch.setattr(acc, "answered", lambda *_: pytest.fail("done without a check"))
+    worker = asking.Asking({"version": "480"})
+    monkeypatch.setattr(worker, "_read", lambda *_: parse_statement("APPLY RECOMMENDATION r0"))
+    job = SimpleNamespace(access=Access.all(), timeout_s=0.0)
+    try:
+        with pytest.raises(AdviceStaleError):
+            worker._run(acc, job, "")
+    finally:
+        acc.services.store.files.delete(paths)

@@ -625,7 +625,7 @@ def test_decisions_are_in_the_audit_log(secured):
     ann.error("SELECT 'x\n\"}{' FROM secret")
     running.gateway.audit.flush()
     lines = [json.loads(one) for one in (folder / "audit.jsonl").read_text().splitlines()]
-    denied = [one for one in lines if not one["allowed"]]
+    denied = (one for one in lines if not one["allowed"])
     assert any(one["user"] == "ann" and "secret" in one["object"] for one in denied)
     assert any(one["allowed"] and one["object"] == "table lake.shop.sales" for one in lines)
 

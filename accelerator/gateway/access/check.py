@@ -341,13 +341,13 @@ class _Asking:
 
     def _apply(self, statement: kinds.ApplyRecommendations) -> None:
         """What each of the recommendations does; who is refused one isn't told which there are."""
-        from accelerator.advisor.applying import chosen
+        from accelerator.advisor.applying import actions_of
         from accelerator.advisor.doable import statement_of
 
         self._need("metrics", GATEWAY, GATEWAY)
         if statement.table is not None:
             self._table("read", statement.table)
-        for one in chosen(self._services, statement.id, statement.table):
+        for one in actions_of(self._services, statement):
             self.statement(statement_of(one))
 
     def _manage_cube(self, name: str, *, may_lack: bool = False) -> CubeRecord | None:

@@ -16,9 +16,11 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from accelerator.advisor.applying import fixed
 from accelerator.at_once.placed import placed
 from accelerator.errors import (
     AcceleratorError,
+    AdviceStaleError,
     EngineError,
     MissingCatalogError,
     StatementError,
@@ -47,7 +49,12 @@ from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import ExplainAccelerate, Query, Statement
+from accelerator.statements.kinds import (
+    ApplyRecommendations,
+    ExplainAccelerate,
+    Query,
+    Statement,
+)
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -271,7 +278,11 @@ class Asking:
             statement = self._read(session, job, sql)
             if isinstance(statement, Query):
                 return self._queried(session, job, statement, sql)
+            if isinstance(statement, ApplyRecommendations):
+                statement = fixed(session.services, statement)
             check(statement, job.access, session.services)
+            if isinstance(statement, ApplyRecommendations) and statement.chosen is None:
+                raise AdviceStaleError("newer advice was written just now", hint="ask again")
             session.queries.check_ours(statement)
             if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
                 job.telling.is_private = False

@@ -8,7 +8,7 @@ interpreter refuses, or a manifest can't hold, raises `ManifestError`. The inter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,19 @@ from accelerator.iceberg.manifests.columns import (
     validity,
 )
 from accelerator.iceberg.manifests.container import Container, damaged, unsupported
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.listed import ManifestFile, PartitionSummary
 from accelerator.iceberg.manifests.program import (
     COUNT_MAPS,
     LISTS,
     MAPS,
+    MISSING,
+    ROW_COUNTS,
+    SUMMARY_LIST,
     PartitionField,
     Program,
     list_program_for,
     program_for,
+    summary_program_for,
 )
 
 _KEYS_AT_FIRST = 16
@@ -79,6 +83,50 @@ def decode_list(container: Container, machine: Any) -> tuple[ManifestFile, ...]:
         ManifestFile.checked(dict(zip(columns, row, strict=True)))
         for row in zip(*columns.values(), strict=True)
     )
+
+
+def decode_summaries(container: Container, machine: Any) -> Iterator[ListedManifest]:
+    """The same with rows and summaries of partitions, of which a caller makes no more than needed.
+
+    ManifestError as for `decode_list`.
+    """
+    program = summary_program_for(container.schema)
+    arrays = _run(program, container, machine)
+    reading = _Reading(program, container, arrays, machine)
+    columns = {name: reading.column(name).to_pylist() for name in program.places}
+    for row, span in zip(
+        zip(*columns.values(), strict=True), arrays.lists[SUMMARY_LIST].tolist(), strict=True
+    ):
+        fields = dict(zip(columns, row, strict=True))
+        counts = {name: fields.pop(name, None) for name, _ in ROW_COUNTS.values()}
+        first, length = span >> 32, max(0, (span & _LENGTH_MASK) - 1)
+        values = arrays.listed[first : first + length]
+        summaries = _summaries(program.summary, values, container.data)
+        yield ListedManifest(ManifestFile.checked(fields), counts, summaries)
+
+
+def _summaries(
+    names: tuple[str, ...], values: Int64s, data: bytes | bytearray
+) -> Iterator[PartitionSummary]:
+    for first in range(0, len(values), len(names) or 1):
+        found: dict[str, Any] = {}
+        for name, value in zip(names, values[first : first + len(names)].tolist(), strict=True):
+            if value == MISSING:
+                continue
+            start = value >> 32
+            end = start + (value & _LENGTH_MASK) - 1
+            is_bound = name.endswith("bound")
+            found[name] = bytes(data[start:end]) if is_bound else bool(value)
+        yield PartitionSummary(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedManifest:
+    """A manifest with its counts of rows, None where unknown, and its partition fields' ranges."""
+
+    manifest: ManifestFile
+    row_counts: Mapping[str, int | None]
+    summaries: Iterator[PartitionSummary]
 
 
 @dataclass(slots=True)

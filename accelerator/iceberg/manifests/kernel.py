@@ -44,7 +44,7 @@ BOOL, FLOAT, DOUBLE = ops.BOOL, ops.FLOAT, ops.DOUBLE
 UNION, JUMP, LOOP, AGAIN, CLEAR = ops.UNION, ops.JUMP, ops.LOOP, ops.AGAIN, ops.CLEAR
 EMIT, TEXT_KEY, APPEND, LISTED = ops.EMIT, ops.TEXT_KEY, ops.APPEND, ops.LISTED
 COUNTS, BOUNDS, LONGS, SKIP_LONGS = ops.COUNTS, ops.BOUNDS, ops.LONGS, ops.SKIP_LONGS
-KEY, VALUE, COUNT_MAPS = ops.KEY, ops.VALUE, ops.COUNT_MAPS
+KEY, VALUE, MISSING, COUNT_MAPS = ops.KEY, ops.VALUE, ops.MISSING, ops.COUNT_MAPS
 
 
 def _varint(data, at, end):
@@ -348,7 +348,9 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     stats[a, guess, entry] = value
                 elif op == APPEND:
                     if not has_value:
-                        return BAD_VALUE
+                        if program[OP_SIZE * (pc - 1) + 2] == 0:
+                            return BAD_VALUE
+                        value = int64(MISSING)
                     if list_used == listed.shape[0]:
                         return GROW_LIST
                     listed[list_used] = value
@@ -362,6 +364,9 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     if a >= 0:
                         scalars[a, entry] = data[at]
                         seen[a, entry] = 1
+                    elif a == VALUE:
+                        value = int64(data[at])
+                        has_value = True
                     at += 1
                 elif op in (FLOAT, DOUBLE):
                     size = 4 if op == FLOAT else 8

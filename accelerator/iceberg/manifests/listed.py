@@ -14,6 +14,19 @@ DATA, DELETES = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """The range of one partition field over a manifest's files, None for what isn't stated.
+
+    Bounds are bytes as Iceberg writes single values, of whatever size the list has.
+    """
+
+    contains_null: bool | None = None
+    contains_nan: bool | None = None
+    lower_bound: bytes | None = None
+    upper_bound: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestFile:
     """The fields of the specification's `manifest_file` that are read, under its names.
 

@@ -40,9 +40,10 @@ CLEAR = 15  # forgets KEY and VALUE
 EMIT = 16  # a: map; stores VALUE under KEY
 TEXT_KEY = 17  # the KEY that was read is decimal text
 LISTED = 18  # a: list; it's there, if only with no values
-APPEND = 19  # a: list; VALUE is one more of it
+APPEND = 19  # a: list, b: 1 if a missing one is MISSING; VALUE is one more of it
 
 SKIP, KEY, VALUE = -1, -2, -3
+MISSING = -1
 
 MAPS = ("value_counts", "null_counts", "nan_counts", "lower", "upper")
 COUNT_MAPS = 3  # the first so many of MAPS hold counts, the others bounds
@@ -86,6 +87,20 @@ _LIST_FIELDS: dict[int, tuple[str, str]] = {
     505: ("existing_files_count", "integer"),
     506: ("deleted_files_count", "integer"),
 }
+ROW_COUNTS: dict[int, tuple[str, str]] = {
+    512: ("added_rows_count", "integer"),
+    513: ("existing_rows_count", "integer"),
+    514: ("deleted_rows_count", "integer"),
+}
+_SUMMARIES = 507
+_SUMMARY_FIELDS: dict[int, tuple[str, str]] = {
+    509: ("contains_null", "boolean"),
+    518: ("contains_nan", "boolean"),
+    510: ("lower_bound", "bytes"),
+    511: ("upper_bound", "bytes"),
+}
+SUMMARY_LIST = 0
+"""The list that has the values of all partitions' summaries, those of one behind the other."""
 LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
 _INTEGERS = frozenset({"int", "long"})
 _TEXTS = frozenset({"string", "bytes"})
@@ -126,12 +141,16 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the interpreter runs for each entry. `places` are the rows of scalars, by name."""
+    """What the interpreter runs for each entry. `places` are the rows of scalars, by name.
+
+    `summary` names the values of a partition's summary, in their order.
+    """
 
     ops: tuple[int, ...]
     depth: int
     places: Mapping[str, int]
     partition: tuple[PartitionField, ...]
+    summary: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -149,6 +168,12 @@ def program_for(schema: str) -> Program:
 def list_program_for(schema: str) -> Program:
     """The program for lists of manifests of that schema, given as JSON text."""
     return _Compiler().of_list(_parsed(schema))
+
+
+@lru_cache(maxsize=64)
+def summary_program_for(schema: str) -> Program:
+    """The same with counts of rows and what a list says of partitions."""
+    return _Compiler().of_summaries(_parsed(schema))
 
 
 def _parsed(schema: str) -> Any:
@@ -170,6 +195,7 @@ class _Compiler:
         self._places: dict[str, int] = {}
         self._partition: list[PartitionField] = []
         self._has_partition = False
+        self._summary: list[str] = []
         self._steps = 0
 
     def of_entries(self, schema: Any) -> Program:
@@ -181,6 +207,15 @@ class _Compiler:
     def of_list(self, schema: Any) -> Program:
         def field(field_id: int | None, one: Any) -> None:
             self._known(_LIST_FIELDS, field_id, one)
+
+        return self._compiled(schema, field, LIST_REQUIRED)
+
+    def of_summaries(self, schema: Any) -> Program:
+        def field(field_id: int | None, one: Any) -> None:
+            if field_id == _SUMMARIES:
+                self._optional(one, self._summaries)
+            else:
+                self._known(_LIST_FIELDS | ROW_COUNTS, field_id, one)
 
         return self._compiled(schema, field, LIST_REQUIRED)
 
@@ -204,7 +239,8 @@ class _Compiler:
             if op[0] in _PLACED and op[1] >= _PARTITION_BASE:
                 op[1] += rows - _PARTITION_BASE
         ops = tuple(number for op in self._ops for number in op)
-        return Program(ops, max(self._depth, 1), self._places, partition)
+        summary = tuple(self._summary)
+        return Program(ops, max(self._depth, 1), self._places, partition, summary)
 
     def _entry_field(self, field_id: int | None, schema: Any) -> None:
         if field_id == _DATA_FILE:
@@ -370,6 +406,28 @@ class _Compiler:
             self._emit(CLEAR)
             self._value(item, _INTEGERS)
             self._emit(APPEND, number)
+
+    def _summaries(self, schema: Any) -> None:
+        """An array of records; each value that is read takes a byte at least."""
+        item = self._resolved(schema).get("items") if self._type(schema) == "array" else None
+        if item is None or self._type(item) != "record":
+            raise unsupported(f"summaries of partitions are of the type {self._type(schema)}")
+        self._emit(LISTED, SUMMARY_LIST)
+        least = self._least(item)
+        if not least:
+            raise unsupported("an array of its schema has items of no bytes")
+        with self._loop(least=least), self._opened(item):
+            self._record(self._resolved(item), self._summary_field)
+
+    def _summary_field(self, field_id: int | None, schema: Any) -> None:
+        if field_id not in _SUMMARY_FIELDS or self._type(schema) == "null":
+            self._skip(schema)
+            return
+        name, kind = _SUMMARY_FIELDS[field_id]
+        self._summary.append(name)
+        self._emit(CLEAR)
+        self._value(schema, frozenset({"boolean"}) if kind == "boolean" else _TEXTS)
+        self._emit(APPEND, SUMMARY_LIST, 1)
 
     def _skip(self, schema: Any) -> None:
         resolved = self._resolved(schema)

@@ -23,7 +23,13 @@ from accelerator.iceberg.io import METADATA_BYTES_MAX, Inputs, read_bytes
 from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.container import Container, damaged, read_container
-from accelerator.iceberg.manifests.decoder import OutgrownError, decode_entries, decode_list
+from accelerator.iceberg.manifests.decoder import (
+    ListedManifest,
+    OutgrownError,
+    decode_entries,
+    decode_list,
+    decode_summaries,
+)
 from accelerator.iceberg.manifests.listed import ManifestFile
 
 # Decompressed bytes that Python runs over before numba is worth its start.
@@ -81,6 +87,15 @@ def read_list(inputs: Inputs, path: str) -> tuple[ManifestFile, ...]:
     with _named(what):
         container = read_container(data)
         return decode_list(container, _machine(container))
+
+
+def read_summaries(inputs: Inputs, path: str) -> Iterator[ListedManifest]:
+    """The same manifests with rows and ranges of partitions; errors as for a manifest."""
+    what = f"the list of manifests {path}"
+    data = _bytes_of(inputs, what, path, None)
+    with _named(what):
+        container = read_container(data)
+        yield from decode_summaries(container, _machine(container))
 
 
 def sized(inputs: Inputs, location: str, size: int | None) -> bytes:

@@ -13,6 +13,7 @@ from fuzz.bytes.formats import (
     light,
     properties,
     query_logs,
+    requests,
     stores,
     tables,
     texts,
@@ -33,6 +34,7 @@ FORMATS: Mapping[str, Format] = {
         query_logs,
         claims,
         texts,
+        requests,
     )
     for one in module.FORMATS
 }

@@ -12,7 +12,9 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -21,9 +23,23 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import ManifestContent, ManifestFile, write_manifest_list
+from pyiceberg.manifest import (
+    ManifestContent,
+    ManifestFile,
+    PartitionFieldSummary,
+    write_manifest_list,
+)
+from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, NestedField, StringType
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    NestedField,
+    StringType,
+)
 from pyiceberg.view.metadata import ViewMetadata
 from pyroaring import BitMap64
 
@@ -31,10 +47,11 @@ from accelerator.iceberg.equality_deletes import delete_file
 from accelerator.iceberg.errors import CatalogError, ManifestError, read_errors
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import gunzipped
+from accelerator.iceberg.manifest_summaries import bound_text
 from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.container import Container, read_container
-from accelerator.iceberg.manifests.decoder import decode_entries, decode_list
+from accelerator.iceberg.manifests.decoder import decode_entries, decode_list, decode_summaries
 from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.machine import COMPILED
 from accelerator.iceberg.position_deletes import PositionDeletes
@@ -45,6 +62,7 @@ from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import entry, listed, told
 
 _ROWS = 200_000
+_FIELDS_MAX = 8
 _PATH = "file:///w/data/1.parquet"
 
 
@@ -143,7 +161,10 @@ def _lists() -> Sequence[Input]:
                 added_rows_count=30,
                 existing_rows_count=0,
                 deleted_rows_count=0,
-                partitions=None,
+                partitions=[
+                    PartitionFieldSummary(bool(at % 2), None, b"\1\0\0\0", b"\5\0\0\0"),
+                    PartitionFieldSummary(False, False, b"abc", b"abd"),
+                ],
                 key_metadata=None,
             )
             for at in range(4)
@@ -160,6 +181,33 @@ def _lists() -> Sequence[Input]:
 
 def _list_steps(given: Input) -> Iterable[Step]:
     yield partial(_list, given.data)
+    yield partial(_ranges, given.data)
+
+
+def _ranges(data: bytes) -> Any:
+    container = read_container(data)
+    return _alike(lambda machine: _ranged(container, machine))
+
+
+def _ranged(container: Container, machine: Any) -> str:
+    """Every range of a partition, which the product makes for the table's own fields alone."""
+    found = [
+        (one.manifest, dict(one.row_counts), list(islice(one.summaries, _FIELDS_MAX)))
+        for one in decode_summaries(container, machine)
+    ]
+    for _, _, summaries in found:
+        for one in summaries:
+            _bound_of(one.lower_bound)
+            _bound_of(one.upper_bound)
+    return repr(found)
+
+
+def _bound_of(raw: bytes | None) -> None:
+    """A bound of any type is a text, or the list is damaged."""
+    field = PartitionField(1, 1000, IdentityTransform(), "p")
+    for kind in (IntegerType(), StringType(), DateType(), DecimalType(38, 2), BooleanType()):
+        with suppress(ManifestError):
+            bound_text(raw, field, kind)
 
 
 def _list(data: bytes) -> Any:

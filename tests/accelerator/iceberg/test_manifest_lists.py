@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import tempfile
 import uuid
 from decimal import Decimal
@@ -15,20 +16,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import ManifestContent, read_manifest_list, write_manifest_list
+from pyiceberg.manifest import (
+    ManifestContent,
+    PartitionFieldSummary,
+    read_manifest_list,
+    write_manifest_list,
+)
 from pyiceberg.manifest import ManifestFile as Written
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DecimalType, IcebergType, StringType, UUIDType
 
+import accelerator
 from accelerator.iceberg.columnar_files import ColumnarFiles
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.identity import Place
 from accelerator.iceberg.io import LocalInputs
+from accelerator.iceberg.manifest_summaries import bound_text
 from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.container import read_container
-from accelerator.iceberg.manifests.decoder import decode_list
-from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
+from accelerator.iceberg.manifests.decoder import decode_list, decode_summaries
+from accelerator.iceberg.manifests.listed import DELETES, ManifestFile, PartitionSummary
 from accelerator.iceberg.manifests.machine import COMPILED
-from accelerator.iceberg.manifests.reader import decode_manifest, read_list
+from accelerator.iceberg.manifests.reader import decode_manifest, read_list, read_summaries
 from tests.accelerator.iceberg.avro_writer import SYNC, Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import PARTITIONS, entry, listed
 from tests.support.extent import sized
@@ -89,6 +99,72 @@ def test_a_list_is_read_as_pyiceberg_reads_it(manifests: list[Written], version:
         }  # fmt: skip
 
 
+_SUMMARIES = st.builds(
+    lambda null, nan, lower, upper: PartitionFieldSummary(null, nan, lower, upper),
+    st.booleans(),
+    st.none() | st.booleans(),
+    st.none() | st.binary(max_size=5),
+    st.none() | st.binary(max_size=5),
+)
+
+
+def _summaries(data: bytes) -> list[tuple[ManifestFile, dict[str, int | None], list[Any]]]:
+    plain, fast = (
+        [
+            (one.manifest, dict(one.row_counts), list(one.summaries))
+            for one in decode_summaries(read_container(data), machine)
+        ]
+        for machine in (kernel, COMPILED)
+    )
+    assert plain == fast
+    return fast
+
+
+@settings(max_examples=sized(20, full=100), deadline=None)
+@given(
+    st.lists(st.tuples(_COUNTS, st.none() | st.lists(_SUMMARIES, max_size=3)), max_size=4),
+    st.sampled_from([1, 2]),
+)
+def test_summaries_are_read_as_pyiceberg_reads_them(
+    given_: list[tuple[int, list[PartitionFieldSummary] | None]], version: Any
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/list.avro"
+        output = PyArrowFileIO().new_output(path)
+        with write_manifest_list(version, output, 77, None, 9, "null") as writer:
+            writer.add_manifests([_written(rows, partitions) for rows, partitions in given_])
+        found = _summaries(Path(path).read_bytes())
+        manifests = read_list(LocalInputs(), path)
+        wanted = list(read_manifest_list(PyArrowFileIO().new_input(path)))
+    assert tuple(manifest for manifest, _, _ in found) == manifests
+    for (_, counts, summaries), other in zip(found, wanted, strict=True):
+        assert counts == {name: getattr(other, name) for name in counts}
+        names = PartitionSummary.__slots__
+        assert [{name: getattr(one, name) for name in names} for one in summaries] == [
+            {name: getattr(one, name) for name in names} for one in other.partitions or ()
+        ]
+
+
+def _written(rows: int, partitions: list[PartitionFieldSummary] | None) -> Written:
+    return Written.from_args(
+        manifest_path="m",
+        manifest_length=9,
+        partition_spec_id=0,
+        content=ManifestContent.DATA,
+        sequence_number=3,
+        min_sequence_number=0,
+        added_snapshot_id=7,
+        added_files_count=1,
+        existing_files_count=0,
+        deleted_files_count=0,
+        added_rows_count=rows,
+        existing_rows_count=rows // 2,
+        deleted_rows_count=0,
+        partitions=partitions,
+        key_metadata=None,
+    )
+
+
 def _list(fields: list[tuple[str, str, int]], values: bytes, rows: int = 1) -> bytes:
     schema = {
         "type": "record",
@@ -125,6 +201,80 @@ def test_lists_that_cannot_be_are_refused(
     with pytest.raises(ManifestError, match=reason) as raised:
         read_list(LocalInputs(), str(path))
     assert f"the list of manifests {path}" in raised.value.message
+
+
+_UNION = ["null", "bytes"]
+_RANGE = [("n", "boolean", 509), ("l", _UNION, 510), ("u", _UNION, 511)]
+
+
+def _ranges(fields: list[tuple[str, Any, int]], values: bytes, kind: Any = None) -> bytes:
+    parts = [{"name": n, "type": t, "field-id": i} for n, t, i in fields]
+    array = {"type": "array", "items": {"type": "record", "name": "r", "fields": parts}}
+    head = text(b"m") + number(9) + number(0)
+    return _list([*_LEAST, ("ps", kind or array, 507)], head + values)
+
+
+def test_summaries_in_any_order_of_fields() -> None:
+    swapped = [_RANGE[2], ("new", "long", 999), _RANGE[0], ("nan", "null", 518)]
+    value = number(1) + text(b"zz") + number(5) + b"\1"
+    data = _ranges(swapped, number(2) + value + number(0) + number(5) + b"\0" + number(0))
+    ((_, counts, found),) = _summaries(data)
+    names = ("added_rows_count", "existing_rows_count", "deleted_rows_count")
+    assert counts == dict.fromkeys(names)
+    assert found == [PartitionSummary(True, None, None, b"zz"), PartitionSummary(False)]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (_ranges(_RANGE, number(1) + b"\1" + number(1) + number(2**40) + b"x"), "cut off"),
+        (_ranges(_RANGE, number(2**50) + b"\1" + number(0)), "cut off"),
+        (_ranges(_RANGE, number(1) + b"\7" + number(0) + number(0) + number(0)), "allow"),
+        (_ranges(_RANGE, number(1) + b"\1" + number(9) + number(0) + number(0)), "allow"),
+        (_ranges([("n", "null", 509)], number(2**60) + number(0)), "no bytes"),
+        (_ranges([("n", "long", 509)], number(0)), "type long"),
+        (_ranges(_RANGE, number(0), kind="long"), "type long"),
+        (_ranges(_RANGE[:1] * 2, number(0)), "two fields"),
+    ],
+)
+def test_summaries_that_lie_are_refused(data: bytes, reason: str, tmp_path: Path) -> None:
+    for machine in (kernel, COMPILED):
+        with pytest.raises(ManifestError, match=reason):
+            list(decode_summaries(read_container(data), machine))
+    path = tmp_path / "list.avro"
+    path.write_bytes(data)
+    with pytest.raises(ManifestError, match=reason):
+        list(read_summaries(LocalInputs(), str(path)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        (DateType(), b"\1"),
+        (DateType(), b"\xff\xff\xff\x7f"),
+        (StringType(), b"\xff"),
+        (DecimalType(38, 2), b"\1" * 17),
+    ],
+)
+def test_a_bound_that_is_no_value_of_its_type_is_damage(kind: IcebergType, raw: bytes) -> None:
+    field = PartitionField(1, 1000, IdentityTransform(), "p")
+    with pytest.raises(ManifestError, match="bound isn't a value of type"):
+        bound_text(raw, field, kind)
+    assert bound_text(None, field, kind) == "null"
+
+
+def test_pyiceberg_decodes_nothing_but_what_an_append_has_read_here_first() -> None:
+    decoders = re.compile(
+        r"read_manifest_list|fetch_manifest_entry|\.inspect\b|\.scan\(\)|AvroFile"
+        r"|fast_append|snapshot\.manifests\(|merge_append|\.overwrite\("
+    )
+    product = Path(accelerator.__file__).parent
+    found = {
+        str(path.relative_to(product)): calls
+        for path in product.rglob("*.py")
+        if (calls := decoders.findall(path.read_text(encoding="utf-8")))
+    }
+    assert found == {"iceberg/appending.py": ["fast_append"]}
 
 
 # What live files are made of

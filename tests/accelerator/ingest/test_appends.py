@@ -19,6 +19,7 @@ from pyiceberg.expressions import EqualTo, IsNull
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -46,7 +47,8 @@ from pyiceberg.utils.datetime import datetime_to_micros
 
 import accelerator
 from accelerator.iceberg import appending
-from accelerator.iceberg.errors import CatalogReadOnlyError
+from accelerator.iceberg.errors import CatalogReadOnlyError, ManifestError
+from accelerator.iceberg.io import local_path
 from accelerator.iceberg.partitioned import partitioned
 from accelerator.ingest import append as ingest
 from accelerator.ingest.append import append
@@ -178,6 +180,20 @@ def test_what_is_wrong_leaves_no_file(world, table, error):
         world.append(table, portion_bytes=100)
     assert not world.files()
     assert not world.snapshots()
+
+
+def test_a_damaged_list_of_manifests_is_never_given_to_pyiceberg(world, monkeypatch):
+    """Its decoder takes the lengths in the list for true."""
+    world.table()
+    world.append(rows(3))
+    path = Path(local_path(world.snapshots()[-1].manifest_list))
+    monkeypatch.setattr(Snapshot, "manifests", lambda *_: pytest.fail("PyIceberg reads it"))
+    path.write_bytes(path.read_bytes()[:-40])
+    before = world.files()
+    with pytest.raises(ManifestError, match=r"cut off|behind|should"):
+        world.append(rows(3, 3), "another")
+    assert world.files() == before
+    assert len(world.snapshots()) == 1
 
 
 def test_one_that_is_stopped_leaves_no_file(world):

@@ -32,6 +32,10 @@ SET my.own.key
 %%
 SELECT '${my.own.key}', count(*) FROM sales
 %%
+SET spark.sql.variable.substitute = true
+%%
+SELECT '${my.own.key}', count(*) FROM sales
+%%
 SET my.table = sales
 %%
 SELECT region, count(*) FROM ${my.table} GROUP BY region
