@@ -6,7 +6,6 @@ constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Set
 
 from cubes.definition import CubeDefinition
@@ -24,15 +23,10 @@ from rewrite.expr import (
     transform,
     walk,
 )
+from rewrite.ranges import CAST_LIKE, RAISING, compares_by_cast
 from rewrite.reason import DeclinedError
-from rewrite.types import COMPARISONS, EXACT, FLOATING, is_numeric, widens
+from rewrite.types import FLOATING, widens
 
-RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"})
-"""Operators that raise on some values of their types."""
-CAST_LIKE = frozenset({"cast", "substring"})
-"""More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
-_NUMERAL = re.compile(r"-?\d{1,9}(\.\d{1,9})?", re.ASCII), re.compile(r"-?\d{1,9}", re.ASCII)
-"""What any decimal or floating type takes without raising, and what any whole one does."""
 _FLOAT_SAFE = frozenset({"=", "<>", "in", "is_null"})
 
 
@@ -131,26 +125,6 @@ def check_delta(conditions: Iterable[Expr], delta: Set[int]) -> None:
         for node in walk(condition):
             if isinstance(node, Call) and (_raises(node) or compares_by_cast(node)):
                 raise DeclinedError("may_raise")
-
-
-def compares_by_cast(call: Call) -> bool:
-    """Whether operands are compared after a cast that raises on some value: a text beside others.
-
-    A text that is written as a number, beside a number, is none: its cast is the same on all rows.
-    """
-    if call.op not in COMPARISONS and call.op != "in":
-        return False
-    texts = [arg for arg in call.args if arg.type == "string"]
-    others = {arg.type for arg in call.args if arg.type not in ("string", "void")}
-    if not others or (others == {None} and texts) or (not texts and None not in others):
-        return False
-    if not all(map(is_numeric, others)):
-        return len(others) > 1 or bool(texts)
-    return not all(_numeral(text, whole=bool(others & set(EXACT))) for text in texts)
-
-
-def _numeral(expr: Expr, *, whole: bool) -> bool:
-    return isinstance(expr, Literal) and _NUMERAL[whole].fullmatch(expr.value) is not None
 
 
 def _raises(call: Call) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
-from cubes.express import CAST_LIKE, RAISING, compares_by_cast
 from cubes.states import may_leave
 from rewrite.expr import Aggregate, Call, Expr, occurrences, walk
+from rewrite.ranges import CAST_LIKE, RAISING, compares_by_cast
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 

@@ -27,7 +27,7 @@ from rewrite.expr import (
     occurrences,
 )
 from rewrite.facts import Facts
-from rewrite.folded import check_folded
+from rewrite.folded import check_constants, check_folded
 from rewrite.functions import is_aggregate, may_aggregate
 from rewrite.grouping import Grouping, grouping_of, told_by_sets
 from rewrite.names import AliasNames, Names, OutputNames
@@ -90,6 +90,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         sets=grouping.sets,
     )
     check_folded(block.tested, (*block.keys, *block.aggregates))
+    check_constants((*block.keys, *block.results))
     return block
 
 

@@ -15,7 +15,7 @@ from rewrite.bind_from import From, bind_from
 from rewrite.block import Block, Occurrence, Output
 from rewrite.expr import Column, Expr, has_aggregate
 from rewrite.facts import Facts
-from rewrite.folded import check_folded
+from rewrite.folded import check_constants, check_folded
 from rewrite.functions import has_aggregate_call
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
@@ -77,6 +77,7 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
         rows=True,
     )
     check_folded(block.tested, [k.expr for k in order if block.limit is not None])
+    check_constants(block.results)
     return block
 
 

@@ -9,7 +9,7 @@ so what may become such a value declines. One pass over the expressions, however
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from enum import Enum, auto
 
 from rewrite import types
@@ -23,8 +23,9 @@ from rewrite.expr import (
     canonical,
     children,
     uncast,
+    walk,
 )
-from rewrite.ranges import WHOLE
+from rewrite.ranges import RAISING, WHOLE, compares_by_cast, raises_nothing
 from rewrite.reason import DeclinedError
 
 _TREE = frozenset({"and", "or", "not"})
@@ -71,6 +72,41 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
         if several and (any(map(told.may_be_null, leaves)) or told.repeats(leaves)):
             raise DeclinedError("folded_null")
         stack += [(leaf, place) for leaf in leaves]
+
+
+def check_constants(computed: Iterable[Expr]) -> None:
+    """DeclinedError if Spark may raise while it computes constants.
+
+    Its ConstantFolding does so before it reads a row. A plan of ours may never compute them: where
+    no row passes, or where a FILTER became a CASE, whose constants Spark leaves for the rows.
+    """
+    for expr in computed:
+        for node in walk(expr):
+            if isinstance(node, Call) and _may_raise_folded(node):
+                raise DeclinedError("may_raise", "Spark computes its constants before any row.")
+
+
+def _may_raise_folded(call: Call) -> bool:
+    if compares_by_cast(call):
+        return any(arg.type == "string" and _is_constant(arg) for arg in call.args)
+    if call.op == "cast":
+        spared = call.type == "string" or call.args[0].type == "void"
+    elif call.op in ("/", "div", "%"):
+        spared = _is_nonzero(call.args[1])
+    else:
+        spared = call.op not in RAISING or not types.is_numeric(call.type)
+    return not spared and _is_constant(call) and not raises_nothing(call, lambda _: None)
+
+
+def _is_constant(expr: Expr) -> bool:
+    return not any(isinstance(node, (Column, Aggregate)) for node in walk(expr))
+
+
+def _is_nonzero(expr: Expr) -> bool:
+    try:
+        return isinstance(expr, Literal) and Decimal(expr.value) != 0
+    except InvalidOperation:
+        return False
 
 
 def _operands(call: Call, place: _Place, told: _Told) -> list[tuple[Expr, _Place]]:

@@ -7,6 +7,7 @@ Decimals raise nothing where their type has room for every result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from rewrite import types
@@ -22,6 +23,12 @@ WHOLE: dict[str | None, Range] = {
     "bigint": (-(2**63), 2**63 - 1),
 }
 """What the types of whole numbers hold."""
+RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"})
+"""Operators that raise on some values of their types."""
+CAST_LIKE = frozenset({"cast", "substring"})
+"""More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
+_NUMERAL = re.compile(r"-?\d{1,9}(\.\d{1,9})?", re.ASCII), re.compile(r"-?\d{1,9}", re.ASCII)
+"""What any decimal or floating type takes without raising, and what any whole one does."""
 _DIGITS = 38  # of a decimal, at most
 _PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
 """Of dates, which have 32 bits of days."""
@@ -38,6 +45,26 @@ def raises_nothing(call: Call, range_of: RangeOf) -> bool:
         whole = all(arg.type in types.EXACT for arg in call.args)
         return whole and divisor is not None and not divisor[0] <= 0 <= divisor[1]
     return call.op == "cast" and types.widens(call.args[0].type, call.type)
+
+
+def compares_by_cast(call: Call) -> bool:
+    """Whether operands are compared after a cast that raises on some value: a text beside others.
+
+    A text that is written as a number, beside a number, is none: its cast is the same on all rows.
+    """
+    if call.op not in types.COMPARISONS and call.op != "in":
+        return False
+    texts = [arg for arg in call.args if arg.type == "string"]
+    others = {arg.type for arg in call.args if arg.type not in ("string", "void")}
+    if not others or (others == {None} and texts) or (not texts and None not in others):
+        return False
+    if not all(map(types.is_numeric, others)):
+        return len(others) > 1 or bool(texts)
+    return not all(_numeral(text, whole=bool(others & set(types.EXACT))) for text in texts)
+
+
+def _numeral(expr: Expr, *, whole: bool) -> bool:
+    return isinstance(expr, Literal) and _NUMERAL[whole].fullmatch(expr.value) is not None
 
 
 def _holds(call: Call) -> bool:

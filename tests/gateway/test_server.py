@@ -619,8 +619,7 @@ def test_asking_as_another_one_needs_a_right(secured):
 
 
 def test_decisions_are_in_the_audit_log(secured):
-    running, _, folder = secured
-    ann = known(secured, "ann")
+    (running, _, folder), ann = secured, known(secured, "ann")
     ann.rows("SELECT count(*) FROM sales")
     ann.error("SELECT 'x\n\"}{' FROM secret")
     running.gateway.audit.flush()
@@ -662,8 +661,8 @@ def test_each_kind_of_statement_is_audited_by_its_needs(secured, sql):
         lines = [one for line in file if (one := json.loads(line))["action"] != "impersonate"]
     needs = [(one["action"], one["object"], one["allowed"]) for one in lines]
     assert sorted(needs) == sorted(AUDITED[sql])
-    assert {(one["user"], one["login"]) for one in lines} == {("ann", "bob")}
-    assert len({one["statement"] for one in lines}) == 1
+    [(user, login, _)] = {(one["user"], one["login"], one["statement"]) for one in lines}
+    assert (user, login) == ("ann", "bob")
 
 
 def test_a_policy_that_breaks_leaves_the_one_before(secured):
