@@ -11,7 +11,7 @@ changes the catalog is checked as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -540,15 +540,25 @@ class _Asking:
 
 
 _UNREADABLE: FullName = ("", "", "")
+_UNDER: dict[str, tuple[Mapping[str, object], frozenset[FullName] | None]] = {}
+"""By a cube's id its definition and the tables in it: each statement under a policy asks."""
+_UNDER_MAX = 5_000
 
 
 def tables_of(record: CubeRecord) -> frozenset[FullName] | None:
     """The full names of the tables under a cube; None where its definition can't be read."""
+    known = _UNDER.get(record.id)
+    if known is not None and known[0] is record.definition:
+        return known[1]
     try:
         cube = from_dict(dict(record.definition))
-        return frozenset(parts_of(table.name) for table in cube.tables)
+        found = frozenset(parts_of(table.name) for table in cube.tables)
     except (*UNFIT, AcceleratorError):
-        return None
+        found = None
+    if len(_UNDER) >= _UNDER_MAX:
+        _UNDER.clear()
+    _UNDER[record.id] = record.definition, found
+    return found
 
 
 def dimensions(pinned: PinnedTable | NamedTable, column: str | None = None) -> set[FullName]:
