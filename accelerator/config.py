@@ -208,7 +208,11 @@ class Config:
         "4g", "Memory of that Spark's driver.", kind="text", reaches_out=True
     )
     spark_conf: Mapping[str, str] = setting(
-        {}, "Further settings of that Spark; they win over ours.", kind="mapping", reaches_out=True
+        {},
+        "Further settings of that Spark; they win over ours, `spark.sql.variable.substitute=false`"
+        " among them.",
+        kind="mapping",
+        reaches_out=True,
     )
     spark_output: str = setting(
         "kept",
