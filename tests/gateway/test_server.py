@@ -561,7 +561,7 @@ def test_a_role_that_is_set_narrows_what_its_client_may(secured):
     assert bob.rows("SHOW CURRENT ROLES", **clerk) == [["clerk"]]
     assert bob.rows("SHOW ROLES", **clerk) == [["admin"], ["clerk"]]
     none = {"X-Trino-Role": "system=NONE"}
-    assert bob.error("SELECT count(*) FROM sales", **none)["errorName"] == "PERMISSION_DENIED"
+    assert bob.error("SELECT count(*) FROM sales", **none)["errorName"] == "CATALOG_NOT_FOUND"
     assert bob.rows(text, **{"X-Trino-Role": "system=ALL,lake=ALL"}) == [[3]]
     for role in ("system=ROLE%7Bking%7D", "lake=ROLE%7Badmin%7D"):
         given = {"X-Trino-Role": role}
@@ -677,7 +677,7 @@ def test_a_policy_that_breaks_leaves_the_one_before(secured):
         assert ann.rows("SELECT count(*) FROM sales") == [[ROWS]]
         file.write_text(good.replace('users = ["ann"]', 'users = ["nobody"]'))
         running.gateway._reload()
-        assert ann.error("SELECT count(*) FROM sales")["errorName"] == "PERMISSION_DENIED"
+        assert ann.error("SELECT count(*) FROM sales")["errorName"] == "CATALOG_NOT_FOUND"
     finally:
         file.write_text(good)
         running.gateway._reload()

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from accelerator.advisor.applying import fixed
+from accelerator.advisor.applying import actions_of, fixed
 from accelerator.at_once.placed import placed
 from accelerator.errors import (
     AcceleratorError,
@@ -282,6 +282,7 @@ class Asking:
                 statement = fixed(session.services, statement)
             check(statement, job.access, session.services)
             if isinstance(statement, ApplyRecommendations) and statement.chosen is None:
+                actions_of(session.services, statement)  # its error says why there was none
                 raise AdviceStaleError("newer advice was written just now", hint="ask again")
             session.queries.check_ours(statement)
             if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
