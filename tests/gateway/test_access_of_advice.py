@@ -13,7 +13,7 @@ import accelerator
 from accelerator.advisor import applying
 from accelerator.advisor.advice import Advice, Recommendation, write
 from accelerator.advisor.statements import run_apply
-from accelerator.errors import AdviceStaleError
+from accelerator.errors import AdviceNotFoundError, AdviceStaleError
 from accelerator.gateway.access.access import Access, Grant
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
@@ -162,7 +162,7 @@ def test_advice_that_comes_behind_the_check_is_not_done(acc, monkeypatch):
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement("APPLY RECOMMENDATION r0"))
     job = SimpleNamespace(access=Access.all(), timeout_s=0.0)
     try:
-        with pytest.raises(AdviceStaleError):
+        with pytest.raises((AdviceStaleError, AdviceNotFoundError)):
             worker._run(acc, job, "")
     finally:
         acc.services.store.files.delete(paths)
