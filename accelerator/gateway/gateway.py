@@ -208,9 +208,9 @@ class Gateway:
         return self.access(statement.user, statement.enabled)
 
     def sees_all(self, access: Access) -> bool:
-        """Whether somebody with these rights may see everybody's statements, by SQL or on the page.
+        """Returns whether these rights show everybody's statements, by SQL or on the page.
 
-        If there are users and no policy, nobody has said that one may see another's.
+        With users and without a policy they don't: no rule says that users see each other's.
         """
         alone = self.users is not None and self._policy is None
         return access.may("metrics", GATEWAY) and not alone

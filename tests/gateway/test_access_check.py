@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import accelerator
 from accelerator.constraints.property import Constraint
 from accelerator.gateway.access.access import Access, Grant, Object
-from accelerator.gateway.access.check import check, denied, needs
+from accelerator.gateway.access.check import check, denied
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.named import Named, named
+from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.access.visible import visible
 from accelerator.statements import kinds
 from accelerator.statements.grammar import parse_statement
@@ -530,12 +531,14 @@ def test_without_a_policy_all_is_allowed_and_only_told_tables_may_be_kept(acc):
 
 
 def test_needs_are_told(acc):
-    found = needs(parse_statement("SELECT * FROM lake.d.over_secret"), acc.services)
-    view, secret = Object.table(("lake", "d", "over_secret")), Object.table(("lake", "d", "secret"))
-    assert [(n.action, n.object, n.asked) for n in found] == [
-        ("read", view, view),
-        ("read", secret, view),
-    ]
+    rulings, sql = Rulings(), "SELECT * FROM lake.d.over_secret"
+    with noting(rulings):
+        _checked(acc, sql, Access.all())
+    view, secret = ("read", "table lake.d.over_secret"), ("read", "table lake.d.secret")
+    assert list(rulings.allowed) == [view, secret]
+    with noting(rulings), pytest.raises(AccessDeniedError):
+        _checked(acc, sql, _access("lake.d.over_secret"))
+    assert rulings.refused == view, "what is asked for is told, not what is under it"
 
 
 SCOPES = [

@@ -29,7 +29,7 @@ _RETRY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was asked and whether it was allowed; a denied one's `object` is the name asked for.
+    """A decision of the policy. `object` of a denied one is the name in the statement's text.
 
     `login` is the user who logged in, if `user` is the one in whose name they ask.
     """

@@ -12,7 +12,6 @@ changes the catalog is checked as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -55,22 +54,6 @@ _METADATA = words("""
 """Names behind a table's own by which Iceberg tells of it, or of its changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """One thing that a statement does. `asked` is what its text names, which errors may tell."""
-
-    action: Action
-    object: Object
-    asked: Object
-
-
-def needs(statement: Statement, services: Services) -> list[Need]:
-    """All that the statement needs, as far as that can be told; nothing is refused."""
-    asking = _Asking(Access.all(), services)
-    asking.statement(statement)
-    return asking.needs
-
-
 def check(statement: Statement, access: Access, services: Services) -> frozenset[FullName] | None:
     """The full names of the tables and views that the statement reads, those under views too.
 
@@ -105,7 +88,7 @@ def check_read(access: Access, services: Services, full: FullName) -> None:
 
 
 def may_be_explained(tables: frozenset[FullName], access: Access, services: Services) -> bool:
-    """Whether plans over these tables report nothing that the user may not read.
+    """Returns whether plans over these tables report nothing that the user may not read.
 
     Plans, reasons and names of what answers also come from cubes over the tables, and from relate
     columns. So this one question decides over EXPLAIN, the page, the log and the history.
@@ -150,7 +133,6 @@ class _Asking:
         self._case = services.context.settings().get("case_sensitive") == "true"
         self._catalogs = frozenset(services.lake.catalogs)
         self._seen: set[tuple[FullName, Action]] = set()
-        self.needs: list[Need] = []
         self.tables: set[FullName] = set()
         self.is_whole = True
 
@@ -322,7 +304,7 @@ class _Asking:
         for record in self._registry.cubes.values():
             under = tables_of(record)
             if under is None or not own.isdisjoint(under):
-                told |= under or {_UNREADABLE}
+                told |= under or {UNREADABLE}
         for full in own:
             pinned = self._known(full)
             if pinned is not None:
@@ -370,12 +352,11 @@ class _Asking:
             self._under(full, action, asked)
 
     def _under(self, full: FullName, action: Action, asked: Object) -> None:
-        need = Need("read", Object.table(full), asked)
-        self.needs.append(need)
+        table = Object.table(full)
         self.tables.add(full)
-        if not self._access.may("read", need.object):
+        if not self._access.may("read", table):
             raise denied(action, asked)
-        note_allowed("read", need.object)
+        note_allowed("read", table)
 
     def _publish(self, statement: kinds.PublishCube) -> None:
         record = self._manage_cube(statement.name)
@@ -512,7 +493,6 @@ class _Asking:
     # What is asked of the rules and of catalogs.
 
     def _need(self, action: Action, object: Object, asked: Object) -> None:
-        self.needs.append(Need(action, object, asked))
         if not self._access.may(action, object):
             raise denied(action, asked)
         note_allowed(action, object)
@@ -539,7 +519,8 @@ class _Asking:
         return self._pin.view(full)
 
 
-_UNREADABLE: FullName = ("", "", "")
+UNREADABLE: FullName = ("", "", "")
+"""Nothing has this name, so that only who may read everything may read it."""
 _UNDER: dict[str, tuple[Mapping[str, object], frozenset[FullName] | None]] = {}
 """By a cube's id its definition and the tables in it: each statement under a policy asks."""
 _UNDER_MAX = 5_000

@@ -56,16 +56,16 @@ class Levels:
 
     @classmethod
     def of(cls, pattern: str) -> Levels:
-        """For texts that went through `narrow`."""
+        """Compiles a pattern for texts that `narrow` has folded."""
         return cls(tuple(map(Glob.of, pattern.split("."))))
 
     @property
     def is_any(self) -> bool:
-        """Whether it's `*`, of namespaces of one level."""
+        """Returns whether the pattern is `*`, which matches namespaces of one level."""
         return len(self.globs) == 1 and self.globs[0].is_any
 
     def matches(self, text: str) -> bool:
-        """Whether the namespace has as many levels, each of its pattern."""
+        """Returns whether the namespace has as many levels, each matching its pattern."""
         levels = text.split(".")
         return len(levels) == len(self.globs) and all(
             glob.matches(level) for glob, level in zip(self.globs, levels, strict=True)

@@ -1,6 +1,6 @@
-"""What the policy ruled about one statement, noted where it's asked, for the audit log.
+"""The policy's rulings about one statement, for the audit log.
 
-Whoever runs a statement opens a list by `noting`; the checks of this thread write into it.
+The worker collects them by `noting` while it answers; the checks in that thread report them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def note_allowed(action: str, object: Object) -> None:
 
 
 def note_refused(action: str, object: Object) -> None:
-    """Notes the need for which a statement is refused: by the name that was asked for."""
+    """Notes the need for which a statement is refused, under the name in its text."""
     rulings = _open.get()
     if rulings is not None:
         rulings.refused = action, str(object)

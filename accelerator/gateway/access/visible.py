@@ -48,9 +48,9 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
 
 
 def known_to(access: Access, services: Services) -> Callable[[str, str], bool]:
-    """Whether a user may know of a cube or an index, by `cubes` or `indexes` and its name.
+    """Returns a test of whether a user may know a cube or index: by `cubes` or `indexes`, and name.
 
-    Nothing is looked up before the first name is asked for.
+    The first call of the test reads the registry.
     """
     seen: list[_Seen] = []
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from accelerator.gateway.access.access import Object
+from accelerator.gateway.access.check import denied
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.metadata.trino_types import trino_type
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual, virtual_schemas
 from accelerator.iceberg import CatalogError, Lake, PinnedTable
-from rewrite.dotted import joined
 from rewrite.facts import ViewFacts
-from rewrite.printable import one_line
 
 MaySee = Callable[[str, str | None, str | None], bool]
 """Whether the user may see a catalog, a schema of it, or a table of that."""
@@ -49,7 +49,7 @@ class Described:
 
 def nobody(full: tuple[str, str, str]) -> None:
     """Lets nobody read the table: a listing of names needs no more."""
-    raise AccessDeniedError(f"there is no table {one_line(joined(full))} that you may read")
+    raise denied("read", Object.table(full))
 
 
 class Listing:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 
 from accelerator.constraints.property import PREFIX as CONSTRAINT
 from accelerator.errors import UNFIT
+from accelerator.gateway.access.check import UNREADABLE, FullName
 from accelerator.redaction import is_secret, redacted
 from accelerator.relate.property import PREFIX as RELATE
 from accelerator.relate.property import from_property
 
 HIDDEN = "***"
-FullName = tuple[str, ...]
 Reads = Callable[[FullName], bool]
 """Whether the reader may read the table of that full name."""
 
@@ -47,15 +47,11 @@ def masked_location(text: str) -> str:
     return redacted(text, {})
 
 
-_UNREADABLE: FullName = ("", "", "")
-"""Nothing has this name, so that only who may read everything may read it."""
-
-
 def _tables_behind(key: str, value: str) -> list[FullName]:
     """The other tables that a property of ours names; a damaged one may name any."""
     if key.startswith(RELATE):
         column = from_property(key.removeprefix(RELATE), value)
-        return [_UNREADABLE] if column.problem else [one.table for one in column.path]
+        return [UNREADABLE] if column.problem else [one.table for one in column.path]
     if not key.startswith(CONSTRAINT):
         return []
     try:
@@ -64,4 +60,4 @@ def _tables_behind(key: str, value: str) -> list[FullName]:
             return []
         return [tuple(map(str, raw["references"]["table"]))]
     except UNFIT:
-        return [_UNREADABLE]
+        return [UNREADABLE]

@@ -375,10 +375,10 @@ class Asking:
     def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
-        told: Statement = statement
+        reported: Statement = statement
         if isinstance(statement, Query) and asked.kind not in ("VALIDATE", "IO"):
-            told = ExplainAccelerate(statement)  # to the policy it's the same in Trino's spelling
-        tables = check(told, job.access, session.services)
+            reported = ExplainAccelerate(statement)  # the same to the policy
+        tables = check(reported, job.access, session.services)
         _decide(job, tables, session.services)
         if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
             _check_sound(session, statement)

@@ -24,8 +24,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import (
-    ManifestContent,
-    ManifestFile,
     PartitionFieldSummary,
     write_manifest_list,
 )
@@ -59,7 +57,7 @@ from accelerator.iceberg.views import ViewPointer
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import vector_sealed
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
-from tests.accelerator.iceberg.manifests import entry, listed, told
+from tests.accelerator.iceberg.manifests import entry, listed, pyiceberg_manifest, told
 
 _ROWS = 200_000
 _FIELDS_MAX = 8
@@ -147,25 +145,17 @@ def _lists() -> Sequence[Input]:
     found = []
     for version in (1, 2):
         manifests = [
-            ManifestFile.from_args(
+            pyiceberg_manifest(
                 manifest_path=f"file:///w/m{at}.avro",
                 manifest_length=4_000 + at,
-                partition_spec_id=0,
-                content=ManifestContent.DATA,
                 sequence_number=at,
                 min_sequence_number=at,
                 added_snapshot_id=77,
                 added_files_count=3,
-                existing_files_count=0,
-                deleted_files_count=0,
-                added_rows_count=30,
-                existing_rows_count=0,
-                deleted_rows_count=0,
                 partitions=[
                     PartitionFieldSummary(bool(at % 2), None, b"\1\0\0\0", b"\5\0\0\0"),
                     PartitionFieldSummary(False, False, b"abc", b"abd"),
                 ],
-                key_metadata=None,
             )
             for at in range(4)
         ]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
+from pyiceberg.manifest import ManifestContent
+from pyiceberg.manifest import ManifestFile as Written
 
 from accelerator.iceberg.manifests.columns import ALL_TYPES, TYPES, ManifestColumns
 from accelerator.iceberg.manifests.listed import ManifestFile
@@ -101,6 +103,28 @@ def listed(path: str = "m", sequence_number: int = 7, length: int | None = None)
     if length is None:
         length = Path(path).stat().st_size if Path(path).is_file() else 1
     return ManifestFile(path, length, 0, sequence_number=sequence_number, added_snapshot_id=77)
+
+
+def pyiceberg_manifest(**fields: Any) -> Written:
+    """PyIceberg's entry of a list of manifests, with these fields; the others have usual values."""
+    usual: dict[str, Any] = {
+        "manifest_path": "m",
+        "manifest_length": 9,
+        "partition_spec_id": 0,
+        "content": ManifestContent.DATA,
+        "sequence_number": 3,
+        "min_sequence_number": 0,
+        "added_snapshot_id": 7,
+        "added_files_count": 1,
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+        "added_rows_count": 30,
+        "existing_rows_count": 0,
+        "deleted_rows_count": 0,
+        "partitions": None,
+        "key_metadata": None,
+    }
+    return Written.from_args(**usual | fields)
 
 
 def told(columns: ManifestColumns) -> dict[str, Any]:

@@ -40,13 +40,13 @@ from accelerator.iceberg.manifests.listed import DELETES, ManifestFile, Partitio
 from accelerator.iceberg.manifests.machine import COMPILED
 from accelerator.iceberg.manifests.reader import decode_manifest, read_list, read_summaries
 from tests.accelerator.iceberg.avro_writer import SYNC, Layout, Writer, number, text
-from tests.accelerator.iceberg.manifests import PARTITIONS, entry, listed
+from tests.accelerator.iceberg.manifests import PARTITIONS, entry, listed, pyiceberg_manifest
 from tests.support.extent import sized
 
 _COUNTS = st.integers(0, 2**31 - 1)
 _NUMBERS = st.integers(0, 2**62)
 _WRITTEN = st.builds(
-    lambda path, length, spec_id, content, numbers, counts: Written.from_args(
+    lambda path, length, spec_id, content, numbers, counts: pyiceberg_manifest(
         manifest_path=path,
         manifest_length=length,
         partition_spec_id=spec_id,
@@ -60,8 +60,6 @@ _WRITTEN = st.builds(
         added_rows_count=1,
         existing_rows_count=1,
         deleted_rows_count=1,
-        partitions=None,
-        key_metadata=None,
     ),
     st.text(max_size=9),
     _NUMBERS,
@@ -132,7 +130,14 @@ def test_summaries_are_read_as_pyiceberg_reads_them(
         path = f"{folder}/list.avro"
         output = PyArrowFileIO().new_output(path)
         with write_manifest_list(version, output, 77, None, 9, "null") as writer:
-            writer.add_manifests([_written(rows, partitions) for rows, partitions in given_])
+            writer.add_manifests(
+                [
+                    pyiceberg_manifest(
+                        added_rows_count=rows, existing_rows_count=rows // 2, partitions=partitions
+                    )
+                    for rows, partitions in given_
+                ]
+            )
         found = _summaries(Path(path).read_bytes())
         manifests = read_list(LocalInputs(), path)
         wanted = list(read_manifest_list(PyArrowFileIO().new_input(path)))
@@ -145,27 +150,7 @@ def test_summaries_are_read_as_pyiceberg_reads_them(
         ]
 
 
-def _written(rows: int, partitions: list[PartitionFieldSummary] | None) -> Written:
-    return Written.from_args(
-        manifest_path="m",
-        manifest_length=9,
-        partition_spec_id=0,
-        content=ManifestContent.DATA,
-        sequence_number=3,
-        min_sequence_number=0,
-        added_snapshot_id=7,
-        added_files_count=1,
-        existing_files_count=0,
-        deleted_files_count=0,
-        added_rows_count=rows,
-        existing_rows_count=rows // 2,
-        deleted_rows_count=0,
-        partitions=partitions,
-        key_metadata=None,
-    )
-
-
-def _list(fields: list[tuple[str, str, int]], values: bytes, rows: int = 1) -> bytes:
+def _list(fields: list[tuple[str, Any, int]], values: bytes, rows: int = 1) -> bytes:
     schema = {
         "type": "record",
         "name": "m",
