@@ -12,6 +12,7 @@ from accelerator.advisor.applying import Done, Execute, apply
 from accelerator.config_values import PARSERS
 from accelerator.defining import table_uuid
 from accelerator.errors import AdviceError
+from accelerator.query_log.whose import whose
 from accelerator.statements.kinds import Analyze, ApplyRecommendations, ShowRecommendations
 from rewrite.closest import closest, did_you_mean
 
@@ -105,7 +106,7 @@ def _row(advice: Advice, one: Recommendation, done: Done) -> Mapping[str, Any]:
         "statements": one.statements,
         "reason": one.reason,
         "ddl": one.ddl,
-        "samples": list(one.samples),
+        "samples": list(one.samples) if whose() is None else [],
         "made": advice.made,
     }
 

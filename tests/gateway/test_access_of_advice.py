@@ -12,13 +12,16 @@ import pytest
 import accelerator
 from accelerator.advisor import applying
 from accelerator.advisor.advice import Advice, Recommendation, write
-from accelerator.advisor.statements import run_apply
+from accelerator.advisor.statements import run_apply, show
 from accelerator.errors import AdviceNotFoundError, AdviceStaleError
 from accelerator.gateway.access.access import Access, Grant
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.api.calls import Call, answered
 from accelerator.gateway.workers import asking
+from accelerator.query_log.whose import shown_to
 from accelerator.statements.grammar import parse_statement
+from accelerator.statements.kinds import ShowRecommendations
 from tests.support.pristine import Pristine
 
 SECRET, OK = "lake.d.secret", "lake.d.ok"
@@ -64,6 +67,36 @@ def test_who_applies_advice_needs_what_it_does(acc):
             check(statement, Access.of(every), acc.services)
             with pytest.raises(AccessDeniedError, match="manage"):
                 check(statement, Access.of([*every[:2], every[-1]]), acc.services)
+    finally:
+        files.delete([path])
+
+
+def test_texts_of_others_are_shown_only_to_who_may_see_them(acc):
+    one = Recommendation(
+        id="r0123456789ab",
+        action="CREATE CUBE",
+        table=OK,
+        table_uuid=acc.services.lake.pin().table(tuple(OK.split("."))).uuid,
+        cube="c",
+        ddl=f"CREATE CUBE c AS SELECT v, count(*) AS n FROM {OK} GROUP BY v",
+        reason="",
+        samples=(f"SELECT count(*) FROM {OK} WHERE v = 'mine'",),
+    )
+    files = acc.services.store.files
+    path = write(files, Advice(1, one.table_uuid, OK, 1, 1.0, recommendations=(one,)))
+    path_of = {"catalog": "lake", "schema": "d", "table": "ok"}
+    call = {"call": "list_recommendations", "access": Access.all().to_json(), "user": "ann"}
+    call |= {"path": path_of, "query": {}, "body": {}}
+    statement = ShowRecommendations(tuple(OK.split(".")))
+    try:
+        for whose, shown in ((None, [list(one.samples)]), ("ann", [[]])):
+            with shown_to(whose):
+                assert [row["samples"] for row in show(statement, acc.services)] == shown
+                found = answered(Call.from_dict(call | {"log_of": whose}), acc.services, None, None)
+                assert [row.samples for row in found.items] == shown
+        for wrong in ({}, {"log_of": 7}):
+            with pytest.raises((LookupError, TypeError)):
+                Call.from_dict(call | wrong)
     finally:
         files.delete([path])
 

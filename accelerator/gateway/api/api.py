@@ -126,6 +126,7 @@ class Api:
             "call": route.name,
             "access": gateway.access(user).to_json(),
             "user": user.name,
+            "log_of": gateway.log_of(user, gateway.access(user)),
             "path": path.model_dump(by_alias=True),
             "query": query.model_dump(by_alias=True),
             "body": {},

@@ -39,12 +39,18 @@ class Call:
     path: Json
     query: Json
     body: Json
+    log_of: str | None = None
+    """The user whose logged statements it may see; None: everybody's."""
 
     @classmethod
     def from_dict(cls, raw: Json) -> Call:
         """Of a message; LookupError, TypeError or ValueError for what is none."""
         given = (dict(raw[name]) for name in ("path", "query", "body"))
-        return cls(str(raw["call"]), Access.from_json(raw["access"]), str(raw["user"]), *given)
+        whose = raw["log_of"]
+        if whose is not None and not isinstance(whose, str):
+            raise TypeError("log_of is no user's name")
+        access = Access.from_json(raw["access"])
+        return cls(str(raw["call"]), access, str(raw["user"]), *given, log_of=whose)
 
 
 def answered(call: Call, services: Services, tell: Tell, check: Callable[[], None]) -> BaseModel:
