@@ -61,10 +61,10 @@ arrows: $(READY)
 	@$(BIN)/deptry .
 
 unit: $(READY)
-	@$(BIN)/python -m pytest -m 'not spark and not slow and not served' -n $(WORKERS) -q tests
+	@$(BIN)/python -m pytest -m 'not spark and not slow and not served and not long' -n $(WORKERS) -q tests
 
 served: $(READY)
-	@$(BIN)/python -m pytest -m 'served and not spark and not slow' -n $(WORKERS) --dist loadfile -q tests
+	@$(BIN)/python -m pytest -m 'served and not spark and not slow and not long' -n $(WORKERS) --dist loadfile -q tests
 
 check: export TESTS_EXAMPLES := 20
 check: lint types arrows unit ## format, lint, types, import arrows and the tests without Java; two minutes at most
