@@ -186,6 +186,8 @@ class SparkElsewhereError(AcceleratorError):
     """
 
     code = "spark_elsewhere"
+    may_backtrack = False
+    """Whether its patterns may take Java's matcher long."""
 
 
 class RaisesError(EngineError):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -108,6 +109,7 @@ class SparkEngine:
         self._functions = False
         self._shared = False
         self._shuffles, self._partitions = 0, ""
+        self._interrupted: dict[str, float] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -353,7 +355,30 @@ class SparkEngine:
     def interrupt(self, tag: str) -> None:
         """Stop the jobs with that tag, and no others; from any thread."""
         if self._session is not None:
+            self._interrupted.setdefault(tag, time.monotonic())
             self._session.sparkContext.cancelJobsWithTag(tag)
+
+    def has_stuck_tasks(self, seconds: float) -> bool:
+        """Returns whether tasks still run so many seconds after `interrupt` has stopped them.
+
+        Java's regular expressions, for one, don't look whether they are interrupted.
+        """
+        now = time.monotonic()
+        for tag, since in list(self._interrupted.items()):
+            if now - since > seconds:
+                with suppress(Py4JError, OSError):  # the JVM may be ending
+                    if self._active_tasks(tag):
+                        return True
+                self._interrupted.pop(tag, None)
+        return False
+
+    def _active_tasks(self, tag: str) -> int:
+        """Counts the tasks that run for jobs with that tag, also of stages that were stopped."""
+        tracker = self.session.sparkContext._jsc.sc().statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
+        ids = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
+        stages = [tracker.getStageInfo(stage) for stage in ids]
+        return sum(stage.get().numActiveTasks() for stage in stages if stage.isDefined())
 
     def run_tasks(self, task: Callable[[Any], Any], items: Sequence[Any], tag: str) -> list[Any]:
         """The function's values of these items, each by a task of one job under that tag.

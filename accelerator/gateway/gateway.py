@@ -106,6 +106,7 @@ class Gateway:
             settings.time_zones,
             {"version": VERSION},
             settings.worker_silence_s,
+            settings.pattern_timeout_s,
             settings.worker_memory_bytes,
             settings.jvm_memory_bytes,
             settings.worker_cgroup,
@@ -214,6 +215,10 @@ class Gateway:
         """
         alone = self.users is not None and self._policy is None
         return access.may("metrics", GATEWAY) and not alone
+
+    def log_of(self, user: User, access: Access) -> str | None:
+        """Returns the user whose logged statements these rights show; None: everybody's."""
+        return None if self.sees_all(access) else user.name
 
     @property
     def policy(self) -> Policy:
@@ -587,8 +592,7 @@ class Gateway:
         }
 
     def _seen_of(self, statement: Statement) -> str | None:
-        """Whose statements the statement may be told of; None: everybody's."""
-        return None if self.sees_all(self.rights(statement)) else statement.user.name
+        return self.log_of(statement.user, self.rights(statement))
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
         """The newest statements, for `system.runtime.queries`, of which the user may know."""

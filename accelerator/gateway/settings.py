@@ -51,6 +51,12 @@ class GatewaySettings:
         " statement goes on for so long after its stop or its time limit.",
         kind="seconds",
     )
+    pattern_timeout_s: float = setting(
+        300.0,
+        "Seconds that a statement may run in Spark if it has a pattern (LIKE, RLIKE, regexp_*,"
+        " split) that isn't proven to take linear time; 0: no limit.",
+        kind="seconds",
+    )
     worker_memory_bytes: int = setting(
         0,
         "Memory that the system lets a worker have; 0: its part of nine tenths of the machine's.",

@@ -7,6 +7,7 @@ table under it, and only then it's planned.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +24,9 @@ from accelerator.errors import (
     AdviceStaleError,
     EngineError,
     MissingCatalogError,
+    SparkElsewhereError,
     StatementError,
+    StatementTimeoutError,
     UntranslatedError,
 )
 from accelerator.gateway.access.access import Access, Object
@@ -40,6 +43,11 @@ from accelerator.gateway.trino.io_plan import io_plan
 from accelerator.gateway.trino.kinds import ClientSession, Request
 from accelerator.gateway.trino.types import displayed
 from accelerator.gateway.trino.words import words_of
+from accelerator.gateway.workers.backtracking import (
+    PATTERN_HINT,
+    may_backtrack,
+    views_may_backtrack,
+)
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -126,6 +134,8 @@ class Job:
     given: Given = field(default_factory=Given)
     """What only the gateway knows: its statements that run, the session's properties, roles."""
     telling: Telling = field(default_factory=Telling)
+    for_patterns: bool = False
+    """Whether it's limited in time because its patterns may take long."""
     log_of: str | None = field(kw_only=True)
     """Whose statements of the query log it may see; None: everybody's."""
 
@@ -153,6 +163,7 @@ class Job:
             bool(given["accelerate"]),
             _given(given["facts"]),
             Telling(not access.everything),  # until more is known
+            for_patterns=bool(given.get("for_patterns")),
             log_of=_text(given["log_of"]),
         )
 
@@ -240,7 +251,9 @@ class Asking:
         try:
             with shown_to(job.log_of, knows):
                 answer = self._answer(session, job)
-        except AcceleratorError:
+        except AcceleratorError as error:
+            if isinstance(error, StatementTimeoutError) and job.for_patterns:
+                error.hint = PATTERN_HINT
             if described is not None:
                 note_refused(*described)
             raise
@@ -307,7 +320,8 @@ class Asking:
                 )
             session.queries.check_guards(statement, sql, job.client.user)
             _decide(job, tables, services)
-            answer = self._rows(session, statement, sql, job)
+            with _weighing_patterns(statement, before, services):
+                answer = self._rows(session, statement, sql, job)
             if viewed and (tables is None or versions(readers, tables) != before):
                 answer.close()
                 continue
@@ -398,8 +412,22 @@ class Asking:
             session.queries.check_guards(statement, asked.sql, job.client.user)
         within = job.timeout_s if asked.analyze else None
         format = "json" if asked.format == "JSON" else "text"
-        text = str(explainer.shown(statement, asked.sql, format, within))
+        known = None if tables is None else versions(session.services.lake.catalogs, tables)
+        with _weighing_patterns(statement, known, session.services):
+            text = str(explainer.shown(statement, asked.sql, format, within))
         return Answer.of(pa.table({"Query Plan": pa.array([text])}))
+
+
+@contextmanager
+def _weighing_patterns(
+    statement: Query, known: Versions | None, services: Services
+) -> Iterator[None]:
+    """If Spark is needed inside, notes whether the patterns there may take long."""
+    try:
+        yield
+    except SparkElsewhereError as error:
+        error.may_backtrack = may_backtrack(statement.bare) or views_may_backtrack(known, services)
+        raise
 
 
 def _description(job: Job) -> tuple[str, Object] | None:

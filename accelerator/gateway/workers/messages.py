@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from accelerator.errors import AcceleratorError
 
-VERSION = 2
+VERSION = 3
 _LENGTHS = struct.Struct("!IQ")
 LENGTHS = _LENGTHS.size
 """Bytes before a message's header."""

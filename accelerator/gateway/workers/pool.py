@@ -102,6 +102,8 @@ class PoolSettings:
     gateway: Mapping[str, Any] = field(default_factory=dict)
     silence_s: float = 10.0
     """A worker that answers no ping, or no stop, for so long is given up."""
+    pattern_s: float = 0.0
+    """How long a statement may run in Spark if its patterns may take long; 0: no limit."""
     memory_bytes: int = 0
     jvm_bytes: int = 0
     cgroup: str | None = None
@@ -246,6 +248,8 @@ class Pool:
                         async for frame in frames:
                             if frame.kind == "spark" and not spark:
                                 spark = True
+                                if frame.header.get("may_backtrack"):
+                                    limit_s, order = self._limited(job, limit_s)
                                 break
                             given = True
                             yield frame
@@ -261,6 +265,16 @@ class Pool:
                 _log.warning("a statement is asked again: %s", error.message)
             finally:
                 await self._notify()
+
+    def _limited(self, job: Header, limit_s: float) -> tuple[float, Header]:
+        """Returns the time limit and the order of a statement whose patterns may take long."""
+        pattern_s = self.settings.pattern_s
+        if not pattern_s or 0 < limit_s <= pattern_s:
+            return limit_s, {"op": "run", "job": job}
+        return pattern_s, {
+            "op": "run",
+            "job": job | {"timeout_s": pattern_s, "for_patterns": True},
+        }
 
     def _suspected(self, order: Header, how: str) -> None:
         """A worker has died of the order, or has given no sign while a thread worked on it."""
@@ -514,6 +528,7 @@ class Pool:
             "spark": spark,
             "threads": settings.threads,
             "zones": settings.zones,
+            "silence_s": settings.silence_s,
             "gateway": dict(settings.gateway),
         }
 

@@ -11,9 +11,10 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from accelerator.gateway.workers.sessions import Sessions
 from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
 from accelerator.planned import told_to
 from accelerator.plans import Plan
+from accelerator.query_log.whose import shown_to
 from accelerator.refresh.service import Refreshed
 from accelerator.session import Accelerator
 from accelerator.store import Line
@@ -42,6 +44,7 @@ _log = logging.getLogger("accelerator.gateway")
 _AHEAD = 2
 """Pieces that are sent before the gateway has asked for more."""
 _CLOSE_S = 1.0
+_WATCH_S = 1.0
 _PIECE_BYTES = 4 * 1024**2
 _BATCH_ROWS = 65_536
 
@@ -168,7 +171,17 @@ class _Worker:
             order["threads"], thread_name_prefix="statement", initializer=report_overflows
         )
         self._send({"kind": "ready", "version": messages.VERSION, "pid": os.getpid()})
+        if order["spark"]:
+            threading.Thread(target=self._watch, args=(order["silence_s"],), daemon=True).start()
         return True
+
+    def _watch(self, silence_s: float) -> None:
+        """Reports once that tasks of Spark go on so long after they were stopped."""
+        with suppress(_GoneError):
+            while not self._sessions.has_stuck_tasks(silence_s):
+                time.sleep(_WATCH_S)
+            _log.warning("Spark's tasks can't be stopped; the worker is to be replaced")
+            self._send({"kind": "worn"})
 
     def close(self) -> None:
         """Closes the sessions, as far as that takes a moment: nothing is left on the disk."""
@@ -235,7 +248,8 @@ class _Worker:
                     answer = self._asking.answer(session, job)
                 self._give(number, statement, answer, {"rulings": rulings.to_dict()})
         except SparkElsewhereError as error:
-            self._send({"kind": "spark", "id": number, "why": error.hint or ""})
+            why = {"why": error.hint or "", "may_backtrack": error.may_backtrack}
+            self._send({"kind": "spark", "id": number, **why})
         except CancelledError as error:
             self._send(_failure(number, error, rulings))
         except _GoneError:
@@ -260,6 +274,7 @@ class _Worker:
             self._sessions.using() as session,
             session.services.cancellation.stoppable() as stop,
             statement.stopped_by(stop),
+            shown_to(call.log_of),
         ):
             found = answered(
                 call,

@@ -108,9 +108,17 @@ class Sessions:
     @property
     def spark_started(self) -> bool:
         """Whether one of them has a Spark that runs."""
+        return any(session.spark_started for session in self._opened_now())
+
+    def has_stuck_tasks(self, seconds: float) -> bool:
+        """Returns whether Spark still runs tasks so many seconds after they were stopped."""
+        sources = [session.services.spark_source for session in self._opened_now()]
+        return any(one.started and one.engine().has_stuck_tasks(seconds) for one in sources)
+
+    def _opened_now(self) -> list[Accelerator]:
         with self._lock:
             opened = [one.opened for one in self._kept.values() if one.opened.done()]
-        return any(not one.exception() and one.result().spark_started for one in opened)
+        return [one.result() for one in opened if not one.exception()]
 
     def close(self) -> None:
         """Closes all."""

@@ -115,7 +115,7 @@ class Worker:
         self.death: Death | None = None
         self.fates: Mapping[int, Fate] = {}
         self.is_worn = False
-        """It ran out of memory once, and is to be replaced."""
+        """It's to be replaced: it ran out of memory, or its Spark has tasks that nothing stops."""
         self.is_retired = False
         """It ends with the last statement that it runs."""
         self.crash_report = ""
@@ -220,6 +220,8 @@ class Worker:
             asked, found = self.explaining.get(header.get("id", -1)), header.get("explained")
             if asked is not None and not asked.done():
                 asked.set_result(found if isinstance(found, dict) else None)
+        elif kind == "worn":
+            self.is_worn = True
         elif kind in ("rows", "error", "spark", "told"):
             self._hear(header.get("id", -1), Frame(kind, header, body))
 
