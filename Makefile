@@ -11,6 +11,7 @@ WORKERS ?= auto
 SPARK_WORKERS ?= 2
 MINUTES ?= 5
 JOBS ?= 2
+WITHIN ?= 0
 ROOTS := accelerator cubes indexes rewrite
 PRESENT := $(wildcard $(ROOTS) tests bench fuzz)
 VENV := .venv
@@ -75,9 +76,9 @@ test: $(READY) ## check's tests and the Spark tests; under twenty minutes
 	@status=0; $(BIN)/python -m pytest -m 'spark and not slow and not long' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
 
-test-long: $(READY) ## the Spark tests that take over ten seconds each
+test-long: $(READY) ## the tests that take over ten seconds each [WITHIN=900: those that begin in so many seconds]
 	@$(need_java)
-	@$(BIN)/python -m pytest -m 'long and not slow' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=20 tests
+	@$(BIN)/python -m pytest -m 'long and not slow' -n $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder --within $(WITHIN) --again -q --durations=20 tests
 
 test-full: $(READY) ## every test, the slow ones too, and all of Spark's answers made anew
 	@$(need_java)

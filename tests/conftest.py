@@ -15,6 +15,7 @@ from hypothesis import settings
 from tests.support import counting
 from tests.support.extent import sized
 
+pytest_plugins = ["tests.support.time_left"]
 _EXAMPLES = int(os.environ.get("TESTS_EXAMPLES", "0")) or sized(40, full=100)
 """Of each property; `make check` tries half as many."""
 
@@ -24,7 +25,9 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--again` asks Spark a random part of what is recorded; `--again=SEED` the same part."""
-    parser.addoption("--again", nargs="?", const=secrets.token_hex(4), default="", metavar="SEED")
+    # Processes of xdist read the same words anew, and inherit the seed.
+    drawn = os.environ.setdefault("TESTS_AGAIN", secrets.token_hex(4))
+    parser.addoption("--again", nargs="?", const=drawn, default="", metavar="SEED")
 
 
 class _Failures:
