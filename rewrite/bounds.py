@@ -24,8 +24,8 @@ from rewrite.errors import StatementTooDeepError
 CODE = "statement_too_deep"
 HINT = "nest less: name subqueries with WITH, and join a table of values instead of a long list"
 CHARACTERS_MAX = 1_000_000
-TOKENS_MAX = 120_000
-AGAIN_MAX = 30_000
+TOKENS_MAX = 60_000
+AGAIN_MAX = 15_000
 """How often tokens may be read again: inside of n types' brackets 2ⁿ times; each costs 20 µs."""
 DEPTH_MAX = 200
 """A thread with a stack of 512 kB survives 211 nested casts, parsed and written."""
@@ -38,7 +38,7 @@ _PREFIXES = ("IF", "CONNECT_BY_ROOT", "PRIOR")
 _REFUSED_MAX = 8
 _REFUSED: dict[tuple[str, str], str] = {}
 """Texts that were refused last, because one statement is parsed in several places."""
-_SURELY_FEW = 2 * TOKENS_MAX
+_SURELY_FEW = TOKENS_MAX
 _QUOTED = re.compile(  # what isn't closed ends with the text, so that nothing is read twice
     r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)|`[^`]*+(?:`|\Z)"
     r"|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)",
@@ -73,7 +73,16 @@ def tokens_of(sql: str, dialect: str, *, many: bool = False) -> list[Token]:
     check_length(sql)
     if not many:
         check_tokens(sql)
-    return list(dialect_of(dialect).tokenize(sql))
+    tokens = list(dialect_of(dialect).tokenize(sql))
+    if not many:
+        check_count(tokens)
+    return tokens
+
+
+def check_count(tokens: Sequence[Token]) -> None:
+    """Raises TooDeepError for more tokens than are parsed."""
+    if len(tokens) > TOKENS_MAX:
+        raise TooDeepError(f"It has {len(tokens)} tokens, more than {TOKENS_MAX}.")
 
 
 def measured(sql: str, dialect: str) -> tuple[list[Token], int]:
@@ -163,8 +172,7 @@ def work_of(tokens: Sequence[Token]) -> int:  # noqa: PLR0912 - one loop, for it
     >>> [work_of(dialect_of("spark").tokenize(one)) for one in ("SELECT f(1)", "SELECT array(1)")]
     [5, 7]
     """
-    if len(tokens) > TOKENS_MAX:
-        raise TooDeepError(f"It has {len(tokens)} tokens, more than {TOKENS_MAX}.")
+    check_count(tokens)
     levels: list[_Level] = []
     # `run`: words in a row without an operand between them, because each may be a prefix of the
     # next. `links`: steps behind one operand. `read`: how often the parser reads a token here.

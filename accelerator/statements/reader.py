@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlglot import Token, TokenType
 
@@ -35,8 +34,7 @@ _NEVER_NAMES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word or sign: `text` without quotes, `key` in capitals to compare (empty where quoted)."""
 
     text: str
@@ -310,11 +308,14 @@ def _words(sql: str, token: Token, offset: int) -> list[Word]:
     if token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
         is_name = token.token_type == TokenType.IDENTIFIER
         return [Word(token.text, "", start, end, is_name)]
+    whole = sql[start:end]
+    if len(whole) == 1 or (whole.isascii() and whole.isidentifier()):
+        return [Word(whole, whole.upper(), start, end, _named(whole))]
     return [
         Word(
             piece[0], piece[0].upper(), start + piece.start(), start + piece.end(), _named(piece[0])
         )
-        for piece in _PIECE.finditer(sql[start:end])
+        for piece in _PIECE.finditer(whole)
     ] or [Word(token.text, "", start, end, False)]
 
 

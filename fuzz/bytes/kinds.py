@@ -153,6 +153,8 @@ class Tally:
     """`crash`, `hang`, `wrong`, `error`."""
     worst_s: float = 0.0
     """The longest time of one input, of the worker's own time."""
+    worst_number: int = 0
+    """The number of that input."""
     worst_mb: float = 0.0
     """The most memory of one input above what the worker had before its part."""
 
@@ -160,8 +162,9 @@ class Tally:
         """That of a part of the inputs, as JSON has it."""
         for name in ("inputs", "accepted", "mutated_accepted", "refused"):
             setattr(self, name, getattr(self, name) + other[name])
-        for name in ("worst_s", "worst_mb"):
-            setattr(self, name, max(getattr(self, name), other[name]))
+        if other["worst_s"] > self.worst_s:
+            self.worst_s, self.worst_number = other["worst_s"], other["worst_number"]
+        self.worst_mb = max(self.worst_mb, other["worst_mb"])
         for kind in ("errors", "faults"):
             mine = getattr(self, kind)
             for word, count in other[kind].items():
@@ -177,5 +180,6 @@ class Tally:
             "errors": dict(sorted(self.errors.items())),
             "faults": dict(sorted(self.faults.items())),
             "worst_s": round(self.worst_s, 3),
+            "worst_number": self.worst_number,
             "worst_mb": round(self.worst_mb, 1),
         }

@@ -120,10 +120,18 @@ class Run:
             "wrong": faults["wrong"],
             "errors": faults["error"],
             "worst_s": max((one.to_json()["worst_s"] for one in tallies), default=0),
+            "worst_input": self._worst_input(),
             "worst_mb": max((one.to_json()["worst_mb"] for one in tallies), default=0),
             "seed": self.seed,
             "seconds": round(time.monotonic() - self._started, 1),
         }
+
+    def _worst_input(self) -> str:
+        """Names the format and the number of the slowest input."""
+        if not self.tallies:
+            return ""
+        name, tally = max(self.tallies.items(), key=lambda item: item[1].worst_s)
+        return f"{name} {tally.worst_number}"
 
     def line(self) -> str:
         """As one line of JSON."""

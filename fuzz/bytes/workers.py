@@ -253,7 +253,9 @@ def _try(tried: Tried, part: Part, slot: mmap.mmap, folder: Path) -> dict[str, A
         _SLOT.pack_into(slot, 0, begun, number, len(saved))
         began = time.process_time()
         fault = tried.try_one(made, tally)
-        tally.worst_s = max(tally.worst_s, time.process_time() - began)
+        spent = time.process_time() - began
+        if spent > tally.worst_s:
+            tally.worst_s, tally.worst_number = spent, number
         if fault is not None and len(failures) < _FAILURES_MAX:
             path = folder / f"{part.format}-{part.seed}-{number}.input"
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -45,12 +45,12 @@ class Call:
     @classmethod
     def from_dict(cls, raw: Json) -> Call:
         """Of a message; LookupError, TypeError or ValueError for what is none."""
-        given = (dict(raw[name]) for name in ("path", "query", "body"))
+        path, query, body = (dict(raw[name]) for name in ("path", "query", "body"))
         whose = raw["log_of"]
         if whose is not None and not isinstance(whose, str):
             raise TypeError("log_of is no user's name")
         access = Access.from_json(raw["access"])
-        return cls(str(raw["call"]), access, str(raw["user"]), *given, log_of=whose)
+        return cls(str(raw["call"]), access, str(raw["user"]), path, query, body, whose)
 
 
 def answered(call: Call, services: Services, tell: Tell, check: Callable[[], None]) -> BaseModel:

@@ -7,15 +7,14 @@ word of the text is left out, each has its place, and only the text's own end is
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from sqlglot import Token, TokenType
 from sqlglot.dialects.trino import Trino
 from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError, StatementTooDeepError
-from rewrite.bounds import HINT, TooDeepError, check_tokens
+from rewrite.bounds import HINT, TooDeepError, check_count, check_tokens
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 from rewrite.printable import one_line
@@ -33,8 +32,7 @@ class _Tokenizer(Trino.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word, literal or sign. `end` is behind its last character.
 
     `key` is a word in capitals or the sign, to compare; empty of what stands in quotes. `text` is
@@ -79,6 +77,7 @@ def words_of(sql: str) -> list[Word]:
     try:
         check_tokens(sql)
         tokens = _Tokenizer(dialect="trino").tokenize(sql)
+        check_count(tokens)
     except TooDeepError as error:
         raise StatementTooDeepError(f"the statement isn't read: {error}", hint=HINT) from error
     except TokenError as error:
@@ -96,9 +95,12 @@ def _words(sql: str, token: Token) -> list[Word]:
         return [Word(token.text, "", start, end, kind)]
     if kind == TokenType.NUMBER:
         return [Word(token.text, token.text.upper(), start, end, kind)]
+    piece = sql[start:end]
+    if len(piece) == 1 or (piece.isascii() and piece.isidentifier()):
+        return [Word(piece, piece.upper(), start, end, kind)]
     return [
         Word(one[0], one[0].upper(), start + one.start(), start + one.end(), kind)
-        for one in _PIECE.finditer(sql[start:end])
+        for one in _PIECE.finditer(piece)
     ]
 
 
