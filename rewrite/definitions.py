@@ -6,15 +6,49 @@ One `Definitions` serves one walk over a tree that stays unchanged meanwhile.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 
 from sqlglot import exp
+
+_Step = tuple[exp.With, exp.Expr | None, exp.Expr]
+"""A WITH, the item below which one came, and the node from which to go on."""
 
 
 class Definitions:
     """Finds items of WITHs."""
 
     def __init__(self) -> None:
+        self._steps: dict[int, _Step | None] = {}
         self._known: dict[int, tuple[dict[str, list[int]], dict[int, int]]] = {}
+
+    def scopes(self, node: exp.Expr) -> Iterator[tuple[exp.With, exp.Expr | None]]:
+        """Yields each WITH around the node, innermost first, and its item that the node is in.
+
+        The item is None for a node of the query behind the WITH. Each ancestor is passed once for
+        all nodes below it: a union of thousands of SELECTs nests as deeply.
+        """
+        step = self._step(node)
+        while step is not None:
+            yield step[:2]
+            step = self._step(step[2])
+
+    def _step(self, node: exp.Expr) -> _Step | None:
+        passed, below = list[int](), node
+        step: _Step | None = None
+        while step is None and (above := below.parent) is not None:
+            with_ = above.args.get("with_")
+            if isinstance(above, exp.With):
+                step = above, below, above.parent or above
+            elif isinstance(with_, exp.With):
+                step = with_, None, above
+            elif id(above) in self._steps:
+                step = self._steps[id(above)]
+                break
+            else:
+                passed.append(id(above))
+                below = above
+        self._steps.update(dict.fromkeys(passed, step))
+        return step
 
     def before(self, with_: exp.With, name: str, limit: int) -> exp.CTE | None:
         """Returns the last item of that name, in any letters, among the first `limit` ones."""

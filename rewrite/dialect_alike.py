@@ -344,9 +344,12 @@ def _check_timed_frame(node: exp.Expr, ends: Iterable[object], context: Context)
             )
 
 
-def _check_name(node: exp.Expr, _: Context) -> None:
+def _check_name(node: exp.Expr, context: Context) -> None:
     """Trino takes a name for an output's in ORDER BY alone, Spark in other clauses too."""
-    found, clause = node.meta_get(RESOLVED), _clause(node)
+    found = node.meta_get(RESOLVED)
+    if found not in (ALIAS, BOTH):
+        return
+    clause = _clause(node, context)
     if found == ALIAS and clause != "order":
         raise UnknownColumnError(
             f"Column `{node.name}` can't be resolved: it is the alias of an output, which only"
@@ -354,20 +357,30 @@ def _check_name(node: exp.Expr, _: Context) -> None:
             hint="repeat the expression, or give its place: GROUP BY 1",
             unknown=node.name,
         )
-    inside = node.find_ancestor(exp.AggFunc, exp.Query)
-    if found == BOTH and clause == "having" and not isinstance(inside, exp.AggFunc):
+    if found == BOTH and clause == "having":
+        if isinstance(node.find_ancestor(exp.AggFunc, exp.Query), exp.AggFunc):
+            return
         raise UnsureMeaningError(
             "it's a column's name and an output's alias, and Spark takes the output",
             "qualify it by its table",
         )
 
 
-def _clause(node: exp.Expr) -> str:
-    """The part of the nearest SELECT in which the node is, such as `having`."""
-    below = node
+def _clause(node: exp.Expr, context: Context) -> str:
+    """Returns the part of the nearest SELECT in which the node is, such as `having`.
+
+    Each operator is passed once: thousands of ANDs nest as deeply.
+    """
+    below, passed = node, list[int]()
     while below.parent is not None and not isinstance(below.parent, exp.Query):
         below = below.parent
-    return str(below.arg_key or "")
+        if isinstance(below, exp.Binary):
+            if id(below) in context.clauses:
+                break
+            passed.append(id(below))
+    found = context.clauses.get(id(below), str(below.arg_key or ""))
+    context.clauses.update(dict.fromkeys(passed, found))
+    return found
 
 
 _CHECKS: Mapping[type[exp.Expr], Callable[[exp.Expr, Context], None]] = {

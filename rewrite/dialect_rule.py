@@ -7,7 +7,7 @@ A rule gives what stands in a node's place, or None where the rules of all diale
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import cast
@@ -38,6 +38,8 @@ class Context:
     kinds: Kinds
     zones: Zones
     decimals: Collection[int]
+    clauses: dict[int, str] = field(default_factory=dict)
+    """The clauses of operators, by their ids, as far as they were looked for."""
 
     def of(self, node: exp.Expr | None) -> Kind | None:
         """The kind of an expression."""

@@ -69,17 +69,11 @@ def is_defined(node: exp.Table, known: Definitions | None = None) -> bool:
     known = known or Definitions()
     if len(node.parts) > 1 or not isinstance(node.this, exp.Identifier):
         return False
-    inside: exp.Expr = node
-    while inside.parent is not None:
-        around = inside.parent
-        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
-        if isinstance(with_, exp.With):
-            # An item sees those before it, and all of them where it may be recursive.
-            place = None if with_.args.get("recursive") else known.place(with_, inside)
-            limit = len(with_.expressions) if place is None else place
-            if known.before(with_, node.name, limit) is not None:
-                return True
-        inside = around
-        if isinstance(around, exp.With) and around.parent is not None:
-            inside = around.parent
+    for with_, item in known.scopes(node):
+        # An item sees those before it, and all of them if it may be recursive.
+        is_open = item is None or with_.args.get("recursive")
+        place = None if is_open or item is None else known.place(with_, item)
+        limit = len(with_.expressions) if place is None else place
+        if known.before(with_, node.name, limit) is not None:
+            return True
     return False

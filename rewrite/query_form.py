@@ -73,24 +73,42 @@ def cross_join(tree: exp.Expression) -> str | None:
 
 def uses(tree: exp.Expression) -> Iterator[Use]:
     """Every table that the query names, but those that a WITH above defines."""
-    known = Definitions()
+    known, forms = Definitions(), dict[int, _Form]()
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or _definition(table, known) is not None:
             continue
-        if table.find_ancestor(exp.Hint) is not None:
+        if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
             continue
         select = table.find_ancestor(exp.Select)
         if select is None:
             yield Use(table, True, (), ())
             continue
-        joins = _joins(select)
-        where = select.args.get("where")
-        terms = tuple(operands(where.this)) if where is not None else ()
-        padded = any(
-            _side(j) in _PADDING or (_side(j) == "LEFT" and _holds(j.this, table)) for j in joins
-        )
-        on = tuple(t for j in joins if j.args.get("on") is not None for t in operands(j.args["on"]))
-        yield Use(table, not joins, () if padded else terms, (*terms, *on))
+        form = forms.get(id(select))
+        if form is None:
+            form = forms[id(select)] = _form(select)
+        padded = form.padding or any(_holds(join.this, table) for join in form.left)
+        yield Use(table, form.alone, () if padded else form.filters, form.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The joins and predicates of one SELECT: `left` are its LEFT JOINs."""
+
+    alone: bool
+    padding: bool
+    left: tuple[exp.Join, ...]
+    filters: tuple[exp.Expression, ...]
+    terms: tuple[exp.Expression, ...]
+
+
+def _form(select: exp.Select) -> _Form:
+    joins = _joins(select)
+    where = select.args.get("where")
+    filters = tuple(operands(where.this)) if where is not None else ()
+    on = tuple(t for j in joins if j.args.get("on") is not None for t in operands(j.args["on"]))
+    left = tuple(join for join in joins if _side(join) == "LEFT")
+    padding = any(_side(join) in _PADDING for join in joins)
+    return _Form(not joins, padding, left, filters, (*filters, *on))
 
 
 def hides_tables(tree: exp.Expression) -> bool:
@@ -155,18 +173,13 @@ def _definition(table: exp.Table, known: Definitions) -> exp.CTE | None:
     """
     if table.args.get("db"):
         return None
-    seen: exp.Expression = table
-    for above in (table, *_above(table)):
-        defined = above.args.get("with_")
-        found = None
-        if isinstance(above, exp.With) and isinstance(seen, exp.CTE):
-            limit = (known.place(above, seen) or 0) + bool(above.args.get("recursive"))
-            found = known.before(above, table.name, limit)
-        elif isinstance(defined, exp.With) and defined is not seen:
-            found = known.before(defined, table.name, len(defined.expressions))
+    for with_, item in known.scopes(table):
+        limit = len(with_.expressions)
+        if item is not None:
+            limit = (known.place(with_, item) or 0) + bool(with_.args.get("recursive"))
+        found = known.before(with_, table.name, limit)
         if found is not None:
             return found
-        seen = above
     return None
 
 

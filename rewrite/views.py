@@ -81,12 +81,14 @@ class _Inlining:
         """The view's SELECT over tables of full names, with the view's columns as outputs."""
         if view.name not in self._derived:
             text = _qualified(view)
-            text = self.text(text, parse(text), depth + 1) or text
-            self._derived[view.name] = self._with_columns(text, view)
+            tree = _select(text)
+            inner = self.text(text, tree, depth + 1)
+            if inner is not None:
+                text, tree = inner, _select(inner)
+            self._derived[view.name] = self._with_columns(text, tree, view)
         return self._derived[view.name]
 
-    def _with_columns(self, text: str, view: ViewFacts) -> str:
-        tree = _select(text)
+    def _with_columns(self, text: str, tree: exp.Select, view: ViewFacts) -> str:
         block = self._bound(tree)
         outputs = [(output.name, output.expr.type) for output in block.outputs]
         wanted = [name for name, _ in view.columns]

@@ -19,6 +19,7 @@ from rewrite.bounds import (
     check_length,
     check_tokens,
     measured,
+    tokens_of,
     type_of,
     work_of,
 )
@@ -189,3 +190,15 @@ def test_a_long_text_of_few_tokens_is_cut() -> None:
     for much in (words, "a " * 130_000, f"'{words[:90_000]}' {words}"):
         with pytest.raises(TooDeepError, match=f"more than {TOKENS_MAX} tokens"):
             measured(much, "spark")
+
+
+@pytest.mark.parametrize("text", ["b:" * 60_000, "1.5+" * 60_000, "a b " * 60_000, "a||" * 90_000])
+def test_many_words_are_counted_before_they_are_cut(text, monkeypatch):
+    monkeypatch.setattr("rewrite.bounds.dialect_of", lambda _: pytest.fail("it was cut"))
+    with pytest.raises(TooDeepError, match="tokens"):
+        tokens_of(text, "spark")
+
+
+def test_a_long_list_of_decimals_is_parsed():
+    values = ", ".join(f"{n}.5e-3" for n in range(TOKENS_MAX // 2 - 10))
+    assert work_of(tokens_of(f"SELECT {values}", "spark")) < TOKENS_MAX

@@ -127,7 +127,7 @@ def _names(tree: exp.Expression, case_sensitive: bool) -> Iterator[TableName]:
     _check_functions(tree)
     plain = {id(use.table) for use in uses(tree)}
     for table in tree.find_all(exp.Table):
-        if table.find_ancestor(exp.Hint) is not None:
+        if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
             continue
         if any(value and key not in _TABLE_PARTS for key, value in table.args.items()):
             raise UntoldError("a table is followed by what isn't known here")
