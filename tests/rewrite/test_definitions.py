@@ -11,6 +11,7 @@ from sqlglot import exp
 from rewrite.client import Client
 from rewrite.completed import completed
 from rewrite.definitions import Definitions
+from rewrite.dialects import translated_for
 from rewrite.located import is_defined
 from rewrite.parse import parse
 from rewrite.query_form import cross_join, uses
@@ -57,3 +58,20 @@ def test_an_item_sees_those_before_it() -> None:
 def test_names_of_a_client_are_completed_where_nothing_defines_them() -> None:
     tree = parse("WITH a AS (SELECT 1 FROM a), b AS (SELECT 1 FROM a) SELECT 1 FROM b, c", "trino")
     assert completed(tree, "trino", CLIENT, ["lake"]) == (("lake", "d", "a"), ("lake", "d", "c"))
+
+
+def test_thousands_of_unions_take_no_square() -> None:
+    tree = parse("SELECT a FROM t" + " UNION ALL SELECT a FROM t" * ITEMS)
+    known = Definitions()
+    began = time.thread_time()
+    assert len(list(uses(tree))) == ITEMS + 1
+    assert not any(is_defined(one, known) for one in tree.find_all(exp.Table))
+    assert time.thread_time() - began < 5
+
+
+@pytest.mark.parametrize("output", ["1", "k + 1 AS k"])
+def test_thousands_of_terms_take_no_square(output: str) -> None:
+    sql = f"SELECT {output} FROM t WHERE " + " AND ".join(["k = 1"] * ITEMS)
+    began = time.thread_time()
+    translated_for(CLIENT, sql, "trino", lambda _: {"k": "int"}, ["lake"], "UTC")
+    assert time.thread_time() - began < 10
