@@ -351,6 +351,16 @@ def _queries() -> Iterator[tuple[str, Door]]:
         "open relate columns": f"SHOW RELATE COLUMNS ON {o}",
         "open coverage": f"SHOW COVERAGE ON {o}",
         "open statistics": f"SHOW STATISTICS ON {o}",
+        "open validate": f"ALTER TABLE {o} VALIDATE CONSTRAINT nope",
+        "open validate what is near": f"ALTER TABLE {o} VALIDATE CONSTRAINT"
+        f" {SECRETS['constraint'][:-1]}",
+        "open drop constraint": f"ALTER TABLE {o} DROP CONSTRAINT nope",
+        "open drop relate column": f"ALTER TABLE {o} DROP RELATE COLUMN nope",
+        "open drop what is near": f"ALTER TABLE {o} DROP RELATE COLUMN"
+        f" {SECRETS['relate column'][:-1]}",
+        "open optimize": f"OPTIMIZE {o} SORT BY (nopezz)",
+        "open optimize by what is near": f"OPTIMIZE {o} SORT BY ({SECRETS['relate column'][:-1]})",
+        "open index": f"CREATE INDEX i ON {o} USING BLOOM ({SECRETS['relate column'][:-1]})",
         "a near name": f"SELECT * FROM {CATALOG}.{SCHEMA}.vaul",
         "a near table": f"DESCRIBE {CATALOG}.{SCHEMA}.vaul",
         "a near catalog": f"SELECT * FROM {_HIDDEN_CATALOG[:-2]}.{SCHEMA}.t",
