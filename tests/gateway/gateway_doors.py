@@ -497,9 +497,12 @@ def _paths() -> Iterator[tuple[str, Door]]:
     yield "api append", Door(f"{tables}/{{t}}/rows", uses="write", method="POST", body="no rows")
     query = json.dumps({"sql": f"SELECT * FROM {CATALOG}.{SCHEMA}.{{t}}"}).replace("{{", "{")
     yield "api query", Door("/api/v1/query", method="POST", body=query)
-    for action, uses in (("vacuum", "change"), ("analyze", "read")):
-        body = json.dumps({"action": action, "table": [CATALOG, SCHEMA, "{t}"]})
-        yield f"api {action}", Door("/api/v1/runs", uses=uses, method="POST", body=body)
+    vacuum, analyze = (
+        json.dumps({"action": action, "table": [CATALOG, SCHEMA, "{t}"]})
+        for action in ("vacuum", "analyze")
+    )
+    yield "api vacuum", Door("/api/v1/runs", uses="change", method="POST", body=vacuum)
+    yield "api analyze", Door("/api/v1/runs", method="POST", body=analyze)
     for action, of in (("refresh", "cube"), ("refresh", "index"), ("compact", "cube")):
         body = json.dumps({"action": action, of: "known"})
         yield f"api {action} {of}", Door("/api/v1/runs", method="POST", body=body)
