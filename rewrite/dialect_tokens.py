@@ -11,6 +11,8 @@ from rewrite.errors import UntranslatedError
 
 HINT = "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
 """The hint of a refusal that has none of its own."""
+CLIENT_HINT = "write it in another way; docs/reference/dialects.md lists what is translated"
+"""The same for a client, who can't choose the dialect."""
 _TRINO = "trino"
 
 

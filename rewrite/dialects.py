@@ -24,7 +24,7 @@ from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
-from rewrite.dialect_tokens import HINT, checked_tokens
+from rewrite.dialect_tokens import CLIENT_HINT, HINT, checked_tokens
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
@@ -178,7 +178,9 @@ def translated_for(
     """
     refused = f"the statement isn't translated from {dialect} for a client"
     if dialect == SPARK:
-        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=HINT)
+        raise UntranslatedError(
+            f"{refused}: names in Spark's SQL aren't completed", hint=CLIENT_HINT
+        )
     try:
         tree = parse(sql, dialect)
         if not isinstance(tree, (exp.Query, exp.Values)):
@@ -192,10 +194,14 @@ def translated_for(
         made.is_renamable = names is not None
         made.check_names()
         return Translated(made.text(), tables, names, timed)
+    except UntranslatedError as error:
+        if error.hint == HINT:
+            error.hint = CLIENT_HINT
+        raise
     except TooDeepError as error:
         raise too_deep(error) from error
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
+        raise UntranslatedError(f"{refused}: {error}", hint=CLIENT_HINT) from error
 
 
 class _Translation:

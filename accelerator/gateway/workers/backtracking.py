@@ -85,15 +85,11 @@ def weighed_texts(statement: Statement, services: Services) -> list[str]:
             return [statement.select_sql]
         case kinds.EstimateCube():
             return [statement.cube.select_sql]
-        case kinds.AddRelateColumn():
-            return [f"SELECT {statement.expression}"] if statement.expression else []
         case kinds.BuildCube() | kinds.CompactCube() | kinds.RefreshCube() | kinds.PublishCube():
             cube = services.store.registry().cubes.get(statement.name)
             return [] if cube is None else [cube.sql]
         case _ if isinstance(statement, EXPLAINING):
             return [statement.query.bare]
-        case kinds.Other():
-            return [statement.sql]
     return []
 
 
