@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import accelerator
 from accelerator.constraints.property import Constraint
-from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.access import Access, Grant, Object
 from accelerator.gateway.access.check import check, denied
 from accelerator.gateway.access.errors import AccessDeniedError
@@ -492,69 +491,6 @@ def test_what_ends_a_published_table_needs_its_own_rule(tmp_path):
             f"CREATE CUBE IF NOT EXISTS shown {select}",
         ):
             _checked(session, sql, reader)
-
-
-def _refusal(session, sql, name):
-    """The type, message and hint of what refuses the statement, without the name."""
-    with pytest.raises(AcceleratorError) as raised:
-        _checked(session, sql.format(name))
-    error = raised.value
-    return type(error), *(one.replace(name, "it") for one in (error.message, error.hint))
-
-
-def test_a_constraint_over_a_forbidden_table_is_as_one_that_is_not_there(acc):
-    acc.query(
-        "ALTER TABLE lake.d.dim ADD CONSTRAINT marked FOREIGN KEY (k)"
-        " REFERENCES lake.d.secret (k) NOT ENFORCED"
-    )
-    sees = _access("lake.*.*", change=["lake.*.*"])
-    for sql in (
-        "ALTER TABLE lake.d.dim VALIDATE CONSTRAINT {}",
-        "ALTER TABLE lake.d.dim DROP CONSTRAINT {}",
-    ):
-        hidden, unknown = (_refusal(acc, sql, name) for name in ("marked", "nope"))
-        assert hidden == unknown
-        assert "marked" not in str(unknown)
-        assert _checked(acc, sql.format("marked"), sees) >= {("lake", "d", "dim")}
-    for name in ("marked", "nope"):
-        _checked(acc, f"ALTER TABLE lake.d.dim DROP CONSTRAINT IF EXISTS {name}")
-    acc.query("ALTER TABLE lake.d.dim DROP CONSTRAINT marked")
-
-
-def test_a_relate_column_needs_its_dimensions(tmp_path):
-    def fill(catalog):
-        catalog.create_namespace("d")
-        rows = pa.table({"k": pa.array([1, 2], pa.int32()), "v": ["x", "y"]})
-        for name in ("ok", "secret"):
-            catalog.create_table(f"d.{name}", rows.schema).append(rows)
-
-    with accelerator.open(Pristine(tmp_path).lake(fill)) as session:
-        session.query(
-            "ALTER TABLE d.ok ADD RELATE COLUMN FROM d.secret.v ON d.ok.k = d.secret.k AS name"
-        )
-        explained = "EXPLAIN ACCELERATE SELECT * FROM lake.d.ok"
-        with pytest.raises(AccessDeniedError):
-            _checked(session, explained)
-        _checked(session, explained, _access("lake.*.*"))
-        sees = _access("lake.*.*", change=["lake.*.*"])
-        for sql in (
-            "CREATE INDEX i ON lake.d.ok USING BLOOM ({})",
-            "OPTIMIZE lake.d.ok SORT BY (k, {})",
-            "ALTER TABLE lake.d.ok DROP RELATE COLUMN {}",
-        ):
-            hidden, unknown = (_refusal(session, sql, name) for name in ("NAME", "nope"))
-            assert hidden == unknown
-            assert "NAME" not in str(unknown).upper().replace("IT", "")
-            assert _checked(session, sql.format("name"), sees) >= {("lake", "d", "secret")}
-        dropped = parse_statement("ALTER TABLE lake.d.ok DROP RELATE COLUMN IF EXISTS name")
-        check(dropped, ALL_BUT, session.services)
-        answer = pa.table({"relate_column": ["name"]})
-        assert visible(dropped, answer, ALL_BUT, session.services).num_rows == 0
-        statement = parse_statement("SHOW RELATE COLUMNS")
-        answer = session.query("SHOW RELATE COLUMNS").arrow()
-        assert answer.num_rows == 1
-        assert visible(statement, answer, ALL_BUT, session.services).num_rows == 0
-        assert visible(statement, answer, _access("lake.*.*"), session.services) == answer
 
 
 def test_without_a_policy_all_is_allowed_and_only_told_tables_may_be_kept(acc):

@@ -481,29 +481,6 @@ def test_work_on_a_table_that_the_store_has_nothing_of_is_told_to_who_started_it
     assert boss.run(run.id).state == "done"
 
 
-def test_who_may_do_a_run_or_started_it_sees_it(gateway, boss, warehouse):
-    """Kim may change the table, not read it."""
-    with accelerator.open(str(warehouse)) as acc:
-        acc.query("CREATE INDEX of_target ON shop.target USING BLOOM (city) DEFERRED")
-        index = acc.services.store.registry().indexes["of_target"].id
-    try:
-        with of(gateway, "kim") as kim, of(gateway, "ann") as ann:
-            own = kim.start("vacuum", table="lake.shop.target").wait(timeout_s=60)
-            others = boss.start("vacuum", table="lake.shop.target").wait(timeout_s=60)
-            refresh = boss.start("refresh", index="of_target").wait(timeout_s=60)
-            assert (own.state, own.info["of"]) == ("done", "table lake.shop.target")
-            seen = [one.id for one in kim.runs()]
-            assert own.id in seen
-            assert others.id in seen
-            assert f"refresh-{index}" not in {one.partition(":")[0] for one in seen}
-            assert kim.run(others.id).state == "done"
-            assert refused(kim.run, refresh.id) == (404, "run_not_found")
-            assert refused(ann.run, own.id) == (404, "run_not_found")
-    finally:
-        with accelerator.open(str(warehouse)) as acc:
-            acc.query("DROP INDEX of_target")
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -526,7 +526,7 @@ class _Asking:
         return name.lower() in known and self._sees(dimensions(pinned, name), asked)
 
     def _sees(self, under: set[FullName], asked: Object) -> bool:
-        """Returns whether all the tables may be read; notes what the policy says of them."""
+        """Returns whether all the tables may be read; notes the ruling for the audit log."""
         for full in sorted(under):
             table = Object.table(full)
             if not self._access.may("read", table):

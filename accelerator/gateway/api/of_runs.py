@@ -1,6 +1,6 @@
-"""What the API tells of runs, and which work it starts and stops; runs in a worker, for one user.
+"""The runs that the API shows, starts and stops for one user; in a worker.
 
-A run is of whatever process of the store. A user sees the runs that they started, those whose
+Runs of all processes of the store count. A user sees the runs that they started, those whose
 tables they may read, and those that they may start. Stopping one needs what starting it needs.
 """
 
