@@ -136,6 +136,8 @@ class _Asking:
         self._catalogs = frozenset(services.lake.catalogs)
         self._seen: set[tuple[FullName, Action]] = set()
         self.tables: set[FullName] = set()
+        self._added: set[tuple[FullName, str]] = set()
+        """Relate columns that a statement before adds, as APPLY does before it indexes one."""
         self.is_whole = True
 
     @cached_property
@@ -522,6 +524,8 @@ class _Asking:
 
     def _sees_relate(self, pinned: NamedTable, name: str, asked: Object) -> bool:
         """Returns whether the table has that relate column and all its dimensions may be read."""
+        if (pinned.parts, name.lower()) in self._added:
+            return True
         known = {one.name.lower() for one in relate_columns(pinned.properties)}
         return name.lower() in known and self._sees(dimensions(pinned, name), asked)
 
@@ -547,6 +551,9 @@ class _Asking:
             found, _ = self._table("read", parts)
             if found is not None:
                 tables.append(found.parts)
+        name = statement.name or "".join(statement.source[-1:])
+        if pinned is not None:
+            self._added.add((pinned.parts, name.lower()))
 
     # What is asked of the rules and of catalogs.
 
