@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects import Dialect
-from sqlglot.errors import ParseError
+from sqlglot.errors import ANSI_RESET, ANSI_UNDERLINE, ParseError
 from sqlglot.parser import Parser
 
 from rewrite.errors import StatementTooDeepError
@@ -126,6 +126,8 @@ def trees_of(tokens: list[Token], sql: str, dialect: str, work: int) -> list[exp
     except ParseError as error:
         if "Maximum number of AST nodes" in str(error):
             raise TooDeepError("The parser would read parts of it over and over.") from error
+        plain = str(error).replace(ANSI_UNDERLINE, "").replace(ANSI_RESET, "")
+        error.args = (plain,)  # it underlines a part by codes for a terminal
         raise
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 from sqlglot import Token, TokenType
@@ -11,7 +13,20 @@ from rewrite.errors import UntranslatedError
 
 HINT = "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
 """The hint of a refusal that has none of its own."""
+CLIENT_HINT = "write it in another way; docs/reference/dialects.md lists what is translated"
+"""The same for a client, who can't choose the dialect."""
 _TRINO = "trino"
+
+
+@contextmanager
+def hinting_clients() -> Iterator[None]:
+    """Replaces `HINT` by `CLIENT_HINT` in refusals that are raised inside."""
+    try:
+        yield
+    except UntranslatedError as error:
+        if error.hint == HINT:
+            error.hint = CLIENT_HINT
+        raise
 
 
 def checked_tokens(sql: str, dialect: str) -> list[Token]:

@@ -24,7 +24,7 @@ from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
-from rewrite.dialect_tokens import HINT, checked_tokens
+from rewrite.dialect_tokens import HINT, checked_tokens, hinting_clients
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
@@ -161,6 +161,7 @@ class Translated:
     timed: bool = False
 
 
+@hinting_clients()
 def translated_for(
     client: Client,
     sql: str,
@@ -184,8 +185,7 @@ def translated_for(
         if not isinstance(tree, (exp.Query, exp.Values)):
             raise UntranslatedError(f"{refused}: it isn't a query", hint="queries are")
         tables = completed(tree, dialect, client, catalogs)
-        timed = is_timed(tree)
-        tree = told(tree, client)
+        timed, tree = is_timed(tree), told(tree, client)
         names = output_names(tree, columns)
         zones = client.time_zone, engine_zone
         made = _Translation(tree, dialect, columns, checked_tokens(sql, dialect), zones)

@@ -6,12 +6,12 @@ Needs no Spark, so that who only asks what an order would do can ask it here.
 from __future__ import annotations
 
 from accelerator.clustering.order import Order, OrderKey
-from accelerator.errors import ClusteringError, no_column
+from accelerator.errors import ClusteringError, UnknownColumnError, no_column
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.relate.path import check, named, path_of
-from accelerator.relate.property import relate_columns
 from accelerator.statements.kinds import OptimizeTable
 from indexes.domains import domain_of
+from rewrite.facts import TableFacts
 
 MB = 1024 * 1024
 _FILE_MB = 32
@@ -43,14 +43,22 @@ def order_of(statement: OptimizeTable, pinned: PinnedTable, pin: Pin) -> Order:
     return Order(pinned.facts.uuid, statement.order, tuple(keys))
 
 
+def no_key(name: str, table: TableFacts) -> UnknownColumnError:
+    """Returns the error for a name that neither a column nor a relate column of the table has.
+
+    Its hint lists no relate columns: some may rest on tables that the user may not read.
+    """
+    columns = [one.name for one in table.columns]
+    more = f"; SHOW RELATE COLUMNS ON {table.name} lists more"
+    return no_column(table.name, name, columns, f"its columns are {', '.join(columns)}{more}")
+
+
 def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey:
     own, path = pinned.facts.column(name), None
     if own is None:
         relate = named(pinned, name)
         if relate is None:
-            known = [c.name for c in pinned.facts.columns]
-            known += [one.name for one in relate_columns(pinned.properties)]
-            raise no_column(pinned.facts.name, name, known, f"it has {', '.join(known)}")
+            raise no_key(name, pinned.facts)
         path = path_of(relate, pin)
         check(path, pinned)
         own = path.as_column

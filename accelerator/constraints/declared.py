@@ -26,7 +26,17 @@ from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 if TYPE_CHECKING:
     from accelerator.iceberg import Lake  # imports PyIceberg, which is slow
 
-__all__ = ["Constraint", "Validation", "add", "constraints_of", "drop", "find", "show", "validate"]
+__all__ = [
+    "Constraint",
+    "Validation",
+    "add",
+    "constraints_of",
+    "drop",
+    "find",
+    "missing",
+    "show",
+    "validate",
+]
 
 _NEWEST = At()
 _WHOLE_NUMBERS = {"tinyint", "smallint", "int", "bigint"}
@@ -66,17 +76,16 @@ def drop(lake: Lake, table: tuple[str, ...], name: str, *, if_exists: bool = Fal
     if keys:
         lake.set_properties(table, dict.fromkeys(keys))
     elif not if_exists:
-        raise _missing(name, facts.name, constraints_of(lake, table))
+        raise missing(name, facts.name)
     return bool(keys)
 
 
 def find(lake: Lake, table: tuple[str, ...], name: str) -> Constraint:
     """The constraint of that name, compared without case."""
-    known = constraints_of(lake, table)
-    for one in known:
+    for one in constraints_of(lake, table):
         if one.name.lower() == name.lower():
             return one
-    raise _missing(name, _facts(lake.pin(), table).name, known)
+    raise missing(name, _facts(lake.pin(), table).name)
 
 
 def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]:
@@ -87,6 +96,16 @@ def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]
         from_property(key.removeprefix(PREFIX), text, facts, pin)
         for key, text in sorted(_properties(lake, table).items())
         if key.startswith(PREFIX)
+    )
+
+
+def missing(name: str, table: str) -> ConstraintError:
+    """Returns the error for a name that no constraint of the table has.
+
+    Its hint lists no names: some may rest on tables that the user may not read.
+    """
+    return ConstraintError(
+        f"{table} has no constraint {name}", hint=f"SHOW CONSTRAINTS ON {table} lists them"
     )
 
 
@@ -141,13 +160,6 @@ def _facts(pin: Facts, table: tuple[str, ...]) -> TableFacts:
 
 def _named(key: str, name: str) -> bool:
     return key.lower() == (PREFIX + name).lower()
-
-
-def _missing(name: str, table: str, known: tuple[Constraint, ...]) -> ConstraintError:
-    names = ", ".join(one.name for one in known)
-    return ConstraintError(
-        f"{table} has no constraint {name}", hint=f"it has {names}" if names else "it has none"
-    )
 
 
 def _check_free(constraint: Constraint, known: tuple[Constraint, ...], table: str) -> None:

@@ -25,6 +25,7 @@ from accelerator.errors import (
     IndexDefinitionError,
     StoreError,
     TableReplacedError,
+    UnknownColumnError,
     UnknownTableError,
     no_column,
 )
@@ -47,7 +48,7 @@ from indexes.kind import OptionError, Read
 from indexes.kinds import KINDS
 from rewrite.closest import closest, did_you_mean
 from rewrite.dotted import joined, parts_of
-from rewrite.facts import ColumnFacts
+from rewrite.facts import ColumnFacts, TableFacts
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -157,10 +158,7 @@ class IndexBuilder:
             self._dimensions.check(path)
             found = path.as_column
         elif found is None or not pinned.has_field(name):
-            columns = [one.name for one in pinned.facts.columns]
-            more = "; ALTER TABLE … ADD RELATE COLUMN adds those of dimensions"
-            told = f"its columns are {', '.join(columns)}{more}"
-            raise no_column(pinned.facts.name, name, columns, told)
+            raise no_indexed_column(name, pinned.facts)
         if relate is None and len(statement.column) > 1:
             raise IndexDefinitionError(
                 f"{name} is a field inside a column, which can't be indexed yet",
@@ -614,6 +612,13 @@ def _groups(bundles: Sequence[SegmentRecord]) -> list[list[SegmentRecord]]:
             found[-1].append(one)
             files, rows = files + len(one.files), rows + one.rows
     return [some for some in found if len(some) > 1]
+
+
+def no_indexed_column(name: str, table: TableFacts) -> UnknownColumnError:
+    """Returns the error for a name that neither a column nor a relate column of the table has."""
+    columns = [one.name for one in table.columns]
+    more = "; ALTER TABLE … ADD RELATE COLUMN adds those of dimensions"
+    return no_column(table.name, name, columns, f"its columns are {', '.join(columns)}{more}")
 
 
 def _check_type(record: IndexRecord, column: ColumnFacts) -> None:

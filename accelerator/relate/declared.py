@@ -76,11 +76,7 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
     if column is None:
         if statement.if_exists:
             return []
-        known = ", ".join(one.name for one in relate_columns(fact.properties))
-        raise RelateColumnError(
-            f"{fact.facts.name} has no relate column {statement.name}",
-            hint=f"it has {known}" if known else "it has none",
-        )
+        raise missing(statement.name, fact.facts.name)
     on_it = indexes_on(services.store.registry(fresh=True), fact, column)
     if on_it:
         registry = services.store.registry(fresh=True)
@@ -89,6 +85,16 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
     for name in on_it:
         services.store.drop_index(name)
     return [column.name]
+
+
+def missing(name: str, table: str) -> RelateColumnError:
+    """Returns the error for a name that no relate column of the table has.
+
+    Its hint lists no names: some may rest on tables that the user may not read.
+    """
+    return RelateColumnError(
+        f"{table} has no relate column {name}", hint=f"SHOW RELATE COLUMNS ON {table} lists them"
+    )
 
 
 def show(table: TableName | None, services: Services) -> list[dict[str, object]]:

@@ -351,6 +351,16 @@ def _queries() -> Iterator[tuple[str, Door]]:
         "open relate columns": f"SHOW RELATE COLUMNS ON {o}",
         "open coverage": f"SHOW COVERAGE ON {o}",
         "open statistics": f"SHOW STATISTICS ON {o}",
+        "open validate": f"ALTER TABLE {o} VALIDATE CONSTRAINT nope",
+        "open validate what is near": f"ALTER TABLE {o} VALIDATE CONSTRAINT"
+        f" {SECRETS['constraint'][:-1]}",
+        "open drop constraint": f"ALTER TABLE {o} DROP CONSTRAINT nope",
+        "open drop relate column": f"ALTER TABLE {o} DROP RELATE COLUMN nope",
+        "open drop what is near": f"ALTER TABLE {o} DROP RELATE COLUMN"
+        f" {SECRETS['relate column'][:-1]}",
+        "open optimize": f"OPTIMIZE {o} SORT BY (nopezz)",
+        "open optimize by what is near": f"OPTIMIZE {o} SORT BY ({SECRETS['relate column'][:-1]})",
+        "open index": f"CREATE INDEX i ON {o} USING BLOOM ({SECRETS['relate column'][:-1]})",
         "a near name": f"SELECT * FROM {CATALOG}.{SCHEMA}.vaul",
         "a near table": f"DESCRIBE {CATALOG}.{SCHEMA}.vaul",
         "a near catalog": f"SELECT * FROM {_HIDDEN_CATALOG[:-2]}.{SCHEMA}.t",
@@ -440,7 +450,7 @@ def _ours() -> Iterator[tuple[str, Door]]:
         "build statistics": f"BUILD STATISTICS ON {t} (k)",
         "drop statistics": f"DROP STATISTICS ON {t}",
         "analyze": f"ANALYZE {t}",
-        "recommendations for": f"SHOW RECOMMENDATIONS FOR {t}",
+        "recommendations for": f"SHOW RECOMMENDATIONS ON {t}",
         "apply for": f"APPLY RECOMMENDATIONS FOR {t}",
         "validate": f"ALTER TABLE {t} VALIDATE CONSTRAINT u",
         "refer": f"ALTER TABLE {o} ADD CONSTRAINT f FOREIGN KEY (k) REFERENCES {t} (nope)"
@@ -487,9 +497,15 @@ def _paths() -> Iterator[tuple[str, Door]]:
     yield "api append", Door(f"{tables}/{{t}}/rows", uses="write", method="POST", body="no rows")
     query = json.dumps({"sql": f"SELECT * FROM {CATALOG}.{SCHEMA}.{{t}}"}).replace("{{", "{")
     yield "api query", Door("/api/v1/query", method="POST", body=query)
-    for kind in ("build_statistics", "optimize"):
-        body = json.dumps({"kind": kind, "table": f"{CATALOG}.{SCHEMA}.@"}).replace("@", "{t}")
-        yield f"api {kind}", Door("/api/v1/runs", uses="change", method="POST", body=body)
+    vacuum, analyze = (
+        json.dumps({"action": action, "table": [CATALOG, SCHEMA, "{t}"]})
+        for action in ("vacuum", "analyze")
+    )
+    yield "api vacuum", Door("/api/v1/runs", uses="change", method="POST", body=vacuum)
+    yield "api analyze", Door("/api/v1/runs", method="POST", body=analyze)
+    for action, of in (("refresh", "cube"), ("refresh", "index"), ("compact", "cube")):
+        body = json.dumps({"action": action, of: "known"})
+        yield f"api {action} {of}", Door("/api/v1/runs", method="POST", body=body)
     for name, path in {
         "api tables": tables,
         "api catalogs": "/api/v1/catalogs",
@@ -514,10 +530,14 @@ DOORS: Mapping[str, Door] = {
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to one request: all of its texts, and the part that is compared."""
+    """The answer to one request: all of its texts, and the part that is compared.
+
+    `is_malformed`: the request was refused before anybody's rights were asked for.
+    """
 
     texts: str
     compared: str
+    is_malformed: bool = False
 
 
 _NOISE = re.compile(r'"(?:id|request_id|trace)":\s*"[^"]*"|[0-9]{8}_[0-9]{6}_[0-9]{5}_\w+')
@@ -541,7 +561,7 @@ class Asker:
             return self._statement(text, table)
         status, found = self._request(door.method, text, body)
         shown = _NOISE.sub("", found.replace(table, "it"))
-        return Answered(found, f"{status} {shown}")
+        return Answered(found, f"{status} {shown}", _is_malformed(status, found))
 
     def _statement(self, sql: str, table: str) -> Answered:
         documents = list(self._documents(sql))
@@ -552,7 +572,8 @@ class Asker:
         compared = json.dumps([said, last.get("columns"), rows], sort_keys=True)
         page = self._request("GET", f"/ui/api/statements/{last['id']}", "")[1]
         texts = "\n".join([*map(json.dumps, documents), page])
-        return Answered(texts, _NOISE.sub("", compared.replace(table, "it")))
+        malformed = error.get("errorName") == "SYNTAX_ERROR"
+        return Answered(texts, _NOISE.sub("", compared.replace(table, "it")), malformed)
 
     def _documents(self, sql: str) -> Iterator[dict[str, Any]]:
         document = json.loads(self._request("POST", "/v1/statement", sql)[1])
@@ -576,17 +597,27 @@ class Asker:
                 if path.endswith("/rows")
                 else "application/json"
             )
-            headers["Idempotency-Key"] = "doors"
+            headers["Idempotency-Key"] = "key-of-doors"
         self._connection.request(method, path, body.encode() or None, headers)
         response = self._connection.getresponse()
         return response.status, response.read().decode("utf-8", "replace")
 
 
+def _is_malformed(status: int, body: str) -> bool:
+    """Returns whether the API took the request for none that it has."""
+    code = json.loads(body).get("code") if status >= 400 and body.startswith("{") else None
+    return status in (405, 411, 415) or code in ("request_invalid", "not_found")
+
+
 @dataclass(slots=True)
 class Outcome:
-    """The number of cells asked, and the leaks of each cell that has any."""
+    """The number of cells asked, and the leaks of each cell that has any.
+
+    `malformed` are the doors that test nothing: each is refused as no request of its kind.
+    """
 
     asked: int = 0
+    malformed: set[str] = field(default_factory=set)
     leaks: dict[str, list[str]] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -612,7 +643,10 @@ def walked(host: str, port: int, *, one_in: int = 1) -> Outcome:
                 if (number + turn) % one_in or not right.is_asked(door):
                     continue
                 outcome.asked += 1
-                leaks = list(_leaks(asker, right, door))
+                found = asker.ask(door, right.target)
+                if found.is_malformed:
+                    outcome.malformed.add(name)
+                leaks = list(_leaks(asker, right, door, found))
                 if leaks:
                     outcome.leaks[f"{name} / {of}"] = leaks
         finally:
@@ -621,9 +655,8 @@ def walked(host: str, port: int, *, one_in: int = 1) -> Outcome:
     return outcome
 
 
-def _leaks(asker: Asker, right: Right, door: Door) -> Iterator[str]:
-    """Yields the leaks of the cell."""
-    found = asker.ask(door, right.target)
+def _leaks(asker: Asker, right: Right, door: Door, found: Answered) -> Iterator[str]:
+    """Yields the leaks of the cell, whose answer is given."""
     texts, given = found.texts, door.text + door.body
     for what, secret in _secrets(right).items():
         if secret in texts and secret not in given:

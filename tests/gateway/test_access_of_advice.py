@@ -172,7 +172,7 @@ def test_what_is_done_is_what_was_checked(acc, monkeypatch, words):
     monkeypatch.setattr(acc, "answered", answered)
     monkeypatch.setattr(applying, "Recorder", lambda _: nullcontext)
     monkeypatch.setattr(applying._Applying, "run", lambda one, _: ran.append(one._one))
-    job = SimpleNamespace(access=Access.all(), timeout_s=0.0)
+    job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
     worker = asking.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement(f"APPLY {words}"))
     try:
@@ -193,7 +193,7 @@ def test_advice_that_comes_behind_the_check_is_not_done(acc, monkeypatch):
     monkeypatch.setattr(acc, "answered", lambda *_: pytest.fail("done without a check"))
     worker = asking.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement("APPLY RECOMMENDATION r0"))
-    job = SimpleNamespace(access=Access.all(), timeout_s=0.0)
+    job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
     try:
         with pytest.raises((AdviceStaleError, AdviceNotFoundError)):
             worker._run(acc, job, "")

@@ -5,15 +5,22 @@ from __future__ import annotations
 import random
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import accelerator
 from accelerator.config import Config
+from accelerator.errors import SparkElsewhereError, StatementTimeoutError
 from accelerator.gateway import serving
+from accelerator.gateway.access.access import Access
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.workers.backtracking import _LINEAR, may_backtrack
+from accelerator.gateway.trino import kinds
+from accelerator.gateway.trino.requests import request
+from accelerator.gateway.workers.asking import Asking, Job, Telling
+from accelerator.gateway.workers.backtracking import _LINEAR, PATTERN_HINT, may_backtrack
 from tests.gateway.ordinary_clients import asked, path_of, sent, until
 from tests.gateway.support import made_warehouse
 
@@ -36,6 +43,11 @@ from tests.gateway.support import made_warehouse
         r"size(split(a, '\\|')) = 2",
         "str_to_map(a, ',', ':') = map()",
         "b = 'a likely regexp'",
+        "parse_url(a, 'HOST') = 'x'",
+        "parse_url(a, 'QUERY', 'key') = 'x'",
+        "try_parse_url(a, 'QUERY', 'key_1') = 'x'",
+        "size(builtin.split(a, ',')) = 2",
+        "system.builtin.upper(a) = 'LIKE'",
     ],
 )
 def test_linear_patterns_are_left_alone(where):
@@ -73,10 +85,94 @@ def test_linear_patterns_are_left_alone(where):
         "str_to_map(a, ':', 'x*y') = map()",
         "a IN (SELECT b FROM u WHERE b LIKE '%a%a')",
         "a LIKE ((",
+        "size(builtin.split(a, '(a+)+$')) = 2",
+        "size(builtin.`split`(a, '(a+)+$')) = 2",
+        "system.builtin.regexp_replace(a, '(a+)+$', '') = ''",
+        "system.builtin.regexp_extract_all(a, '(a+)+$') = array()",
+        "builtin.regexp_count(a, '(a+)+$') = 1",
+        "builtin.regexp_like(a, '(a+)+$')",
+        "builtin.parse_url(a, 'QUERY', '(a+)+$') = ''",
+        "parse_url(a, 'QUERY', '(a+)+$') = ''",
+        "parse_url(a, 'QUERY', b) = ''",
+        "try_parse_url(a, 'QUERY', '(a+)+$') = ''",
+        "reflect('java.util.regex.Pattern', 'matches', '(a+)+$', a)",
+        "java_method('java.util.regex.Pattern', 'matches', '(a+)+$', a) = 'true'",
+        "size(IDENTIFIER('spl' || 'it')(a, '(a+)+$')) = 2",
     ],
 )
 def test_others_are_limited(where):
     assert may_backtrack(f"SELECT count(*) FROM t WHERE {where}")
+
+
+SLOW = "city LIKE '%a%a%a%b'"
+OURS = (
+    "EXPLAIN ANALYZE SELECT count(*) FROM sales WHERE {}",
+    "EXPLAIN ANALYZE (FORMAT JSON) SELECT count(*) FROM sales WHERE {}",
+    "VERIFY SELECT count(*) FROM sales WHERE {}",
+    "EXPLAIN CREATE CUBE c AS SELECT k, count(*) AS n FROM sales WHERE {} GROUP BY k",
+)
+
+
+@pytest.fixture(scope="module")
+def weighed(tmp_path_factory):
+    """Asks a session that needs Spark for everything; returns whether the patterns may be slow."""
+    with accelerator.open(str(made_warehouse(tmp_path_factory.mktemp("weighed")))) as session:
+        session.query(
+            f"CREATE CUBE slow AS SELECT k, count(*) AS n FROM shop.sales WHERE {SLOW} GROUP BY k"
+        )
+        asking = Asking({"version": "1"})
+        client = kinds.ClientSession(user="x", catalog="lake", schema="shop")
+
+        def elsewhere(*_given):
+            raise SparkElsewhereError("not here")
+
+        def weighed(sql):
+            job = Job(request(sql, client), client, Access.all(), telling=Telling(True), log_of="x")
+            with pytest.MonkeyPatch.context() as patch, pytest.raises(SparkElsewhereError) as found:
+                patch.setattr(session, "answered", elsewhere)
+                patch.setattr(type(session.queries.explainer), "shown", elsewhere)
+                asking.answer(session, job)
+            return found.value.may_backtrack
+
+        yield weighed
+
+
+@pytest.mark.parametrize("sql", OURS)
+def test_statements_of_ours_that_run_a_query_are_limited(weighed, sql):
+    assert weighed(sql.format(SLOW))
+    assert not weighed(sql.format("city LIKE 'a%'"))
+
+
+def test_builds_and_statements_without_patterns_are_not_limited(weighed):
+    for sql in (
+        "BUILD CUBE slow",
+        "COMPACT CUBE slow",
+        "PUBLISH CUBE slow",
+        f"CREATE CUBE c AS SELECT k, count(*) AS n FROM sales WHERE {SLOW} GROUP BY k",
+        "VACUUM sales",
+        "OPTIMIZE sales SORT BY (k)",
+        "CREATE INDEX likely ON sales USING BLOOM (k)",
+    ):
+        assert not weighed(sql)
+
+
+def test_statements_of_ours_stop_at_the_limit_of_patterns(tmp_path, monkeypatch):
+    with accelerator.open(str(made_warehouse(tmp_path))) as session:
+        client = kinds.ClientSession(user="x", catalog="lake", schema="shop")
+        asked = request(OURS[2].format(SLOW), client)
+        job = Job(asked, client, Access.all(), timeout_s=0.3, telling=Telling(True), log_of="x")
+        job = replace(job, for_patterns=True)
+        sales = ", ".join(f"lake.shop.sales {one}" for one in "abcd")
+        endless = f"SELECT count(*) FROM {sales} WHERE a.id > b.id"
+        original = session.answered
+        monkeypatch.setattr(
+            session,
+            "answered",
+            lambda *_given: original(session.queries.read(endless, None), endless, 0.0),
+        )
+        with pytest.raises(StatementTimeoutError) as found:
+            Asking({"version": "1"}).answer(session, job)
+    assert found.value.hint == PATTERN_HINT
 
 
 def _steps(pattern: str, text: str) -> int:

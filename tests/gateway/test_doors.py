@@ -44,6 +44,7 @@ def gateway(lake):
 def _check(found):
     told = {name: [one[:600] for one in what] for name, what in found.leaks.items()}
     assert not told
+    assert not found.malformed
 
 
 def test_no_door_leaks(gateway):

@@ -15,6 +15,7 @@ from accelerator.gateway.trino.kinds import ClientSession, Refused, Run
 from accelerator.gateway.trino.requests import PreparedNotFoundError, request
 from accelerator.gateway.trino.words import words_of
 from accelerator.statements.forms import FORMS
+from accelerator.statements.grammar import BEGINNINGS
 
 _CLIENT = ClientSession(
     user="ann",
@@ -264,6 +265,11 @@ def test_constants_are_one_operand_each(given_, data):
         ("SELECT 1;;", StatementError, "a second statement begins"),
         ("SELECT 'a;", StatementError, "isn't closed"),
         ("SELEKT 1", StatementError, "no statement begins with SELEKT"),
+        ("OPTIMIZE", StatementError, "expected a table's name, found the end"),
+        ("OPTIMIZE 1", StatementError, "expected a table's name, found 1"),
+        ("COMPACT 1", StatementError, "expected CUBE or a table's name, found 1"),
+        ("UNDROP x", StatementError, "expected CUBE, found x"),
+        ("PURGE 1", StatementError, "no statement begins with PURGE"),
         ("SHOW TABELS", StatementError, "found TABELS"),
         ("USE a.b.c", StatementError, "expected the statement's end, found ."),
         ("SET SESSION a = b", StatementError, "expected a number, true, false"),
@@ -328,3 +334,18 @@ def test_any_text_is_a_request_or_an_error_of_ours(sql):
     except AcceleratorError:
         return
     assert isinstance(found, kinds.Request)
+
+
+@pytest.mark.parametrize("word", BEGINNINGS)
+def test_no_word_is_suggested_in_its_own_place(word):
+    for sql in (word, f"{word} 1"):
+        with pytest.raises(StatementError) as found:
+            request(sql, ClientSession(user="x"))
+        assert f"mean {word}" not in found.value.hint
+        assert word not in found.value.suggestions
+
+
+def test_a_word_that_lacks_its_table_has_an_example():
+    with pytest.raises(StatementError) as found:
+        request("OPTIMIZE", ClientSession(user="x"))
+    assert "for example: OPTIMIZE orders SORT BY" in found.value.hint

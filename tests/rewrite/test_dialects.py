@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 import sqlglot
 
-from rewrite.dialects import DIALECTS, translated
+from rewrite.client import Client
+from rewrite.dialects import DIALECTS, translated, translated_for
 from rewrite.errors import UntranslatedError
 
 _TABLES: Mapping[str, Mapping[str, str]] = {
@@ -328,3 +330,20 @@ def test_no_table_is_asked_for_where_none_matters() -> None:
         raise AssertionError(parts)
 
     assert translated("SELECT a FROM t ORDER BY a", "trino", refused)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT no_such_function(a) FROM t",
+        "SELECT 1 FROM",
+        "SELECT (1",
+        "SELECT a FROM t MATCH_RECOGNIZE (PATTERN (a) DEFINE a AS true)",
+    ],
+)
+def test_clients_get_no_hint_to_choose_the_dialect(sql: str) -> None:
+    client = Client(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
+    with pytest.raises(UntranslatedError) as found:
+        translated_for(client, sql, "trino", lambda parts: _TABLES.get(parts[-1]), ["c"])
+    assert found.value.hint
+    assert "set the dialect" not in found.value.hint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot.errors import ParseError
 
 from rewrite.parse import UnsureError, parse
 
@@ -26,3 +27,11 @@ def test_letters_that_spark_takes_only_in_backticks(sql: str) -> None:
 def test_letters_in_backticks_texts_and_comments() -> None:
     parse("SELECT `ä`, t.`ä` AS `größe`, 'größe' AS b FROM `größe` AS t -- größe")
     parse("SELECT ä FROM t", dialect="postgres")
+
+
+@pytest.mark.parametrize("sql", ["SELECT a b c FROM t", "SELECT (1", "SELECT a FROM t WHERE"])
+def test_errors_have_no_codes_for_a_terminal(sql: str) -> None:
+    with pytest.raises(ParseError) as found:
+        parse(sql)
+    assert "\x1b" not in str(found.value)
+    assert "Line 1" in str(found.value)

@@ -30,7 +30,7 @@ from accelerator.relate.property import relate_columns
 from accelerator.statements import kinds
 from accelerator.statements.kinds import Statement, TableName
 from cubes.definition import from_dict
-from rewrite.dotted import parts_of
+from rewrite.dotted import joined, parts_of
 from rewrite.facts import ViewFacts
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.spark_words import words
@@ -62,6 +62,8 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
 
     Raises:
         AccessDeniedError: it needs what isn't allowed or isn't there, or that can't be told.
+        ConstraintError, RelateColumnError, UnknownColumnError: a constraint or relate column isn't
+            there, or rests on what may not be read.
         CatalogError: a catalog can't be asked for what the rules allow.
     """
     asking = _Asking(access, services)
@@ -134,6 +136,8 @@ class _Asking:
         self._catalogs = frozenset(services.lake.catalogs)
         self._seen: set[tuple[FullName, Action]] = set()
         self.tables: set[FullName] = set()
+        self._added: set[tuple[FullName, str]] = set()
+        """Relate columns that a statement before adds, as APPLY does before it indexes one."""
         self.is_whole = True
 
     @cached_property
@@ -195,12 +199,13 @@ class _Asking:
             case kinds.BuildStatistics() | kinds.DropStatistics():  # both tell of the table
                 self._table("read", statement.table)
                 self._table("change", statement.table)
-            case (
-                kinds.DropConstraint()
-                | kinds.DropRelateColumn()
-                | kinds.VacuumTable()
-                | kinds.OptimizeTable()
-            ):
+            case kinds.DropConstraint():
+                self._drop_constraint(statement)
+            case kinds.DropRelateColumn():
+                self._drop_relate(statement)
+            case kinds.OptimizeTable():
+                self._optimize(statement)
+            case kinds.VacuumTable():
                 self._table("change", statement.table)
             case _ if isinstance(statement, EXPLAINING):
                 self._query(statement.query.bare)
@@ -392,9 +397,14 @@ class _Asking:
     def _create_index(self, statement: kinds.CreateIndex) -> None:
         self._manage_index(statement.name, may_lack=True)
         pinned, asked = self._table("read", statement.table)
-        if pinned is not None:
-            for full in sorted(dimensions(pinned, statement.column[0])):
-                self._under(full, "read", asked)
+        found = None if pinned is None else self._pin.described(pinned.parts)
+        if pinned is None or found is None or found.facts.column(statement.column[0]) is not None:
+            return
+        name = ".".join(statement.column)
+        if not self._sees_relate(pinned, name, asked):
+            from accelerator.indexing.builder import no_indexed_column
+
+            raise no_indexed_column(name, found.facts)
 
     def _manage_index(self, name: str, *, may_lack: bool = False) -> None:
         asked = Object("index", (name,))
@@ -468,15 +478,67 @@ class _Asking:
             self.tables.add(full)
         return pinned, asked
 
-    def _validate(self, statement: kinds.ValidateConstraint) -> None:
-        from accelerator.constraints.declared import constraints_of
+    # Constraints and relate columns over forbidden tables give the errors of unknown ones.
 
+    def _validate(self, statement: kinds.ValidateConstraint) -> None:
         pinned, asked = self._table("read", statement.table)
-        if pinned is None:
-            return
+        if pinned is not None:
+            self._constraint(pinned, statement.name, asked)
+
+    def _drop_constraint(self, statement: kinds.DropConstraint) -> None:
+        """Needs the right to change the table; IF EXISTS has the same answer for any name."""
+        pinned, asked = self._table("change", statement.table)
+        if pinned is not None and not statement.if_exists:
+            self._constraint(pinned, statement.name, asked)
+
+    def _constraint(self, pinned: NamedTable, name: str, asked: Object) -> None:
+        from accelerator.constraints.declared import constraints_of, missing
+
         for one in constraints_of(self._lake, pinned.parts):
-            if one.name.lower() == statement.name.lower() and one.references is not None:
-                self._under(self._lake.resolve(one.references), "read", asked)
+            if one.name.lower() == name.lower():
+                there = one.references
+                if there is None or self._sees({self._lake.resolve(there)}, asked):
+                    return
+        raise missing(name, joined(pinned.parts))
+
+    def _drop_relate(self, statement: kinds.DropRelateColumn) -> None:
+        pinned, asked = self._table("change", statement.table)
+        if pinned is None or statement.if_exists:
+            return
+        if not self._sees_relate(pinned, statement.name, asked):
+            from accelerator.relate.declared import missing
+
+            raise missing(statement.name, joined(pinned.parts))
+
+    def _optimize(self, statement: kinds.OptimizeTable) -> None:
+        """Needs the right to read the dimensions of each relate column that rows are ordered by."""
+        pinned, asked = self._table("change", statement.table)
+        found = None if pinned is None else self._pin.described(pinned.parts)
+        if pinned is None or found is None:
+            return
+        for name, _ in statement.keys:
+            if found.facts.column(name) is None and not self._sees_relate(pinned, name, asked):
+                from accelerator.clustering.ordering import no_key
+
+                raise no_key(name, found.facts)
+
+    def _sees_relate(self, pinned: NamedTable, name: str, asked: Object) -> bool:
+        """Returns whether the table has that relate column and all its dimensions may be read."""
+        if (pinned.parts, name.lower()) in self._added:
+            return True
+        known = {one.name.lower() for one in relate_columns(pinned.properties)}
+        return name.lower() in known and self._sees(dimensions(pinned, name), asked)
+
+    def _sees(self, under: set[FullName], asked: Object) -> bool:
+        """Returns whether all the tables may be read; notes the ruling for the audit log."""
+        for full in sorted(under):
+            table = Object.table(full)
+            if not self._access.may("read", table):
+                note_refused("read", asked)
+                return False
+            self.tables.add(full)
+            note_allowed("read", table)
+        return True
 
     def _add_relate(self, statement: kinds.AddRelateColumn) -> None:
         """The fact is changed; each table that a qualifier brings in is read, in their order."""
@@ -489,6 +551,9 @@ class _Asking:
             found, _ = self._table("read", parts)
             if found is not None:
                 tables.append(found.parts)
+        name = statement.name or "".join(statement.source[-1:])
+        if pinned is not None:
+            self._added.add((pinned.parts, name.lower()))
 
     # What is asked of the rules and of catalogs.
 

@@ -1,8 +1,7 @@
-"""What the API tells of runs, and which work it starts and stops; runs in a worker, for one user.
+"""The runs that the API shows, starts and stops for one user; in a worker.
 
-A run is of whatever process of the store. Who may not read what it's of isn't told of it; to stop
-one needs what it needs to start it. One of a table that nothing in the store names is told to those
-who have started it.
+Runs of all processes of the store count. A user sees the runs that they started, those whose
+tables they may read, and those that they may start. Stopping one needs what starting it needs.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accelerator.errors import StoreError
+from accelerator.errors import AcceleratorError, StoreError
 from accelerator.gateway.access.access import GATEWAY, Access, Object
 from accelerator.gateway.access.check import check, denied, tables_of, tables_of_index
+from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.api import models as m
 from accelerator.gateway.api import paging
 from accelerator.gateway.api.errors import RunEndedError, RunNotFoundError
@@ -114,6 +114,7 @@ class RunsOf:
         self._services, self._access, self._user = services, access, user
         self._claims = Claims(services.store.files)
         self._history, self._of = RunHistory(services.store.files), _Of(services)
+        self._may_do: dict[str, bool] = {}
 
     def runs(self, page: m.Paging) -> m.Runs:
         """The history, and on its first part what goes on."""
@@ -263,16 +264,32 @@ class RunsOf:
         )
 
     def _sees(self, key: str, by: str) -> bool:
-        """Whether the user may read what it's of; who may see all figures sees all runs.
+        """Returns whether the user started the run (`by`), may read its tables, or may do it.
 
-        `by` is who has started it: nobody else is told of what isn't known to be of any table.
+        Who may see all figures sees all runs.
         """
         if self._access.everything or self._access.may("metrics", GATEWAY):
             return True
+        if by and by == self._user:
+            return True
         reads = self._of.reads(key)
-        if not reads:
-            return reads is None and by != "" and by == self._user
-        return all(self._access.may("read", Object.table(one)) for one in reads)
+        if reads and all(self._access.may("read", Object.table(one)) for one in reads):
+            return True
+        if key not in self._may_do:
+            self._may_do[key] = self._asks(key)
+        return self._may_do[key]
+
+    def _asks(self, key: str) -> bool:
+        """Returns whether the user may do what the run does; the audit log isn't told."""
+        statement = self._of.statement(key)
+        if statement is None:
+            return False
+        try:
+            with noting(Rulings()):
+                self._allow(statement)
+        except AcceleratorError:
+            return False
+        return True
 
     def _allow(self, statement: Statement) -> None:
         check(statement, self._access, self._services)

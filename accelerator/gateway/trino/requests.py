@@ -16,6 +16,7 @@ from accelerator.gateway.trino.headers import HeaderError, time_zone
 from accelerator.gateway.trino.kinds import ClientSession, Request
 from accelerator.gateway.trino.refusals import REFUSED, refused
 from accelerator.gateway.trino.words import Cursor, Word, flat_comments, shown, words_of
+from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.statements.kinds import Other
 from accelerator.statements.text import first_word
@@ -23,6 +24,12 @@ from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 
 _QUERY = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
+_BEHIND = {
+    "COMPACT": ("CUBE or a table's name", EXAMPLES["COMPACT CUBE"]),
+    "OPTIMIZE": ("a table's name", EXAMPLES["OPTIMIZE"]),
+    "UNDROP": ("CUBE", EXAMPLES["UNDROP CUBE"]),
+}
+"""Words of ours that may begin a statement of another system: what is expected, and an example."""
 _UNSURE = (";", "?", "/*", "--")
 """A query without these is one statement without parameters, whatever else it holds."""
 _KINDS = ("LOGICAL", "DISTRIBUTED", "IO", "VALIDATE")
@@ -138,8 +145,14 @@ def _is_ours(sql: str) -> bool:
 
 
 def _unknown(cursor: Cursor, word: Word) -> StatementError:
+    if word.key in _BEHIND:
+        expected, example = _BEHIND[word.key]
+        cursor.next += 1
+        error = cursor.error(expected)
+        error.hint = f"for example: {example}"
+        return error
     found = shown(cursor.sql[word.start : word.end])
-    near = closest(found, sorted({*_QUERY, *_GRAMMARS, *BEGINNINGS, *REFUSED}))
+    near = closest(found, sorted({*_QUERY, *_GRAMMARS, *BEGINNINGS, *REFUSED} - {word.key}))
     return StatementError(
         f"no statement begins with {found}",
         hint=did_you_mean(near) or "a query begins with SELECT or WITH",

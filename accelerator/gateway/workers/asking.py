@@ -47,6 +47,7 @@ from accelerator.gateway.workers.backtracking import (
     PATTERN_HINT,
     may_backtrack,
     views_may_backtrack,
+    weighed_texts,
 )
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
@@ -293,14 +294,17 @@ class Asking:
                 return self._queried(session, job, statement, sql)
             if isinstance(statement, ApplyRecommendations):
                 statement = fixed(session.services, statement)
-            check(statement, job.access, session.services)
+            tables = check(statement, job.access, session.services)
             if isinstance(statement, ApplyRecommendations) and statement.chosen is None:
                 actions_of(session.services, statement)  # its error says why there was none
                 raise AdviceStaleError("newer advice was written just now", hint="ask again")
             session.queries.check_ours(statement)
             if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
                 job.telling.is_private = False
-            rows = session.answered(statement, sql, job.timeout_s).arrow()
+            known = None if tables is None else versions(session.services.lake.catalogs, tables)
+            limit = session.services.cancellation.within(job.timeout_s if job.for_patterns else 0.0)
+            with _weighing_patterns(statement, known, session.services), limit:
+                rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
 
@@ -420,13 +424,16 @@ class Asking:
 
 @contextmanager
 def _weighing_patterns(
-    statement: Query, known: Versions | None, services: Services
+    statement: Statement, known: Versions | None, services: Services
 ) -> Iterator[None]:
     """If Spark is needed inside, notes whether the patterns there may take long."""
     try:
         yield
     except SparkElsewhereError as error:
-        error.may_backtrack = may_backtrack(statement.bare) or views_may_backtrack(known, services)
+        texts = weighed_texts(statement)
+        error.may_backtrack = any(map(may_backtrack, texts)) or (
+            bool(texts) and views_may_backtrack(known, services)
+        )
         raise
 
 

@@ -11,23 +11,40 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from accelerator.gateway.access.check import EXPLAINING
 from accelerator.gateway.pointers import Versions, views_of
 from accelerator.services import Services
+from accelerator.statements import kinds
+from accelerator.statements.kinds import Statement
 from rewrite.parse import PARSER_FAILS, parse
+from rewrite.spark_words import words
 
 PATTERN_HINT = (
     "Its patterns may take a time that isn't linear in the texts: use fewer % or quantifiers, begin"
     " the pattern with ^, or have pattern_timeout_s raised"
 )
-_WORDS = re.compile(r"like|regexp|split|str_to_map|similar", re.IGNORECASE)
+_WORDS = re.compile(
+    r"like|regexp|split|str_to_map|similar|parse_url|reflect|java_method|identifier\s*\(",
+    re.IGNORECASE,
+)
 """A text without these words calls no matcher."""
 _LIKE = (exp.Like, exp.ILike)
 _REGEX = (
     *(exp.RegexpLike, exp.RegexpILike, exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpReplace),
     *(exp.RegexpCount, exp.RegexpInstr, exp.RegexpSubstr, exp.RegexpSplit, exp.SimilarTo),
 )
-_CALLS = frozenset({"like", "ilike", "rlike", "regexp", "str_to_map"})
-"""Functions that the parser doesn't know; all but the first argument may be patterns."""
+_CALLS = words("""
+    ilike like regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like
+    regexp_replace regexp_substr rlike split str_to_map
+""")
+"""Functions that the parser doesn't know, by these names or behind a qualifier (`builtin.split`).
+
+All but the first argument may be patterns.
+"""
+_URLS = words("parse_url try_parse_url")
+"""Their third argument, a key, becomes a part of a pattern."""
+_ANY = words("java_method reflect try_reflect")
+"""They call any method of Java."""
 _ONE = r"(?:[^\\^$|?*+()\[\]{}]|\\[dDwWsStnrfae]|\\[^\w\s]|\[\^?[^\[\]\\&^]+\])"
 """What matches one character."""
 _FIXED = rf"(?:{_ONE}(?:\{{[0-9]{{1,3}}\}})?)*"
@@ -55,6 +72,21 @@ def may_backtrack(sql: str) -> bool:
         return True
 
 
+def weighed_texts(statement: Statement) -> list[str]:
+    """Returns the Spark SQL texts with all patterns that running the statement may match.
+
+    Builds have none: they may take hours, and need the right `manage`.
+    """
+    match statement:
+        case kinds.Query():
+            return [statement.bare]
+        case kinds.EstimateCube():
+            return [statement.cube.select_sql]
+        case _ if isinstance(statement, EXPLAINING):
+            return [statement.query.bare]
+    return []
+
+
 def views_may_backtrack(known: Versions | None, services: Services) -> bool:
     """Returns whether a view among the tables has such a pattern; True if that is unknown."""
     if known is None:
@@ -69,14 +101,28 @@ def _patterns(tree: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
     for node in tree.walk():
         if isinstance(node, (*_LIKE, *_REGEX)):
             yield node, node.args.get("expression")
-        elif isinstance(node, exp.Anonymous) and node.name.lower() in _CALLS:
-            for argument in node.expressions[1:]:
-                yield node, argument
+        elif isinstance(node, exp.ParseUrl):
+            if node.args.get("key") is not None:
+                yield node, node.args["key"]
+        elif isinstance(node, exp.Anonymous):
+            name = node.name.lower()
+            if name in _ANY:
+                yield node, None
+            elif name in _CALLS or name in _URLS:
+                for argument in node.expressions[2 if name in _URLS else 1 :]:
+                    yield node, argument
 
 
 def _is_linear(pattern: exp.Expr | None, node: exp.Expr) -> bool:
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
         return False
+    if _is_of_url(node):
+        return re.fullmatch(_FIXED, pattern.name) is not None
     if isinstance(node, _LIKE):
         return pattern.name.rstrip("%").count("%") <= 1
     return _LINEAR.fullmatch(pattern.name) is not None
+
+
+def _is_of_url(node: exp.Expr) -> bool:
+    is_other = isinstance(node, exp.Anonymous) and node.name.lower() in _URLS
+    return is_other or isinstance(node, exp.ParseUrl)
