@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
 import re
 import ssl
@@ -29,7 +28,7 @@ from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.origins import HostError, OriginError, Origins
 from accelerator.gateway.statements import NoSuchPageError, Page, Statement
 from accelerator.gateway.trino.errors import failure
-from accelerator.gateway.trino.headers import HeaderError, client_session
+from accelerator.gateway.trino.headers import HeaderError, check_user, client_session
 from accelerator.gateway.trino.results import Stats, document
 from accelerator.gateway.web import HEADERS, Web
 from accelerator.version import VERSION
@@ -134,9 +133,11 @@ class Server:
         users = self._gateway.users
         if users is None:
             name = asked.headers.get("X-Trino-User") or (given[0] if given else "")
+            check_user(name)
             return User(name)
         found = None
         if given is not None:
+            check_user(given[0])
             try:
                 found = await users.check(*given, asked.remote or "")
             except TooManyAttemptsError:
@@ -158,6 +159,7 @@ class Server:
         name = asked.headers.get("X-Trino-User") or principal.name
         if not name:
             raise _bad("the header X-Trino-User is missing")
+        check_user(name)
         client = client_session(asked.headers, name)
         gateway = self._gateway
         user = gateway.impersonated(principal, client.user, asked.remote or "")
@@ -298,7 +300,7 @@ def _basic(header: str) -> tuple[str, str] | None:
         return None
     try:
         pair = base64.b64decode(given.strip(), validate=True)
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return None
     try:
         text = pair.decode()
