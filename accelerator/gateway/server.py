@@ -23,6 +23,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.errors import AccessDeniedError, TooManyAttemptsError
 from accelerator.gateway.access.users import User
 from accelerator.gateway.api.api import Api, problem_middleware
+from accelerator.gateway.connections import Runner
 from accelerator.gateway.gateway import VERSION as TRINO_VERSION
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.origins import HostError, OriginError, Origins
@@ -94,7 +95,7 @@ class Server:
         """Listens; the port. OSError where it can't."""
         settings = self._gateway.settings
         limit = settings.header_bytes_max
-        self._runner = web.AppRunner(
+        self._runner = Runner(
             self._app,
             access_log=None,
             logger=_log,
@@ -289,6 +290,8 @@ async def _text(asked: web.Request) -> str:
             return (await asked.read()).decode()
     except TimeoutError:
         raise web.HTTPRequestTimeout(text="the statement took too long to come") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise _bad("the statement broke off") from None
     except UnicodeDecodeError:
         raise _bad("the statement isn't UTF-8") from None
 

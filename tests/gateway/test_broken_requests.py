@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import socket
+import time
 import urllib.parse
 
 import pytest
@@ -107,3 +109,45 @@ def test_a_worker_books_no_stop_for_an_order_that_it_never_got():
         assert (worker.load, worker._orders, transport.sent) == (0, {}, b"")
 
     asyncio.run(run())
+
+
+MALFORMED = {
+    "no host": b"GET / HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: secret\r\nHost: other\r\n\r\n",
+    "a port too large": b"GET http://secret:99999999/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a port of letters": b"GET http://secret:abc/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "half an address": b"GET http://[secret/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a path of bytes": b"GET /secret\xe9\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a version": b"GET /secret HTTP/9.9x\r\nHost: localhost\r\n\r\n",
+    "no method": b"secret\r\n\r\n",
+    "a header's name": b"GET / HTTP/1.1\r\nHost: localhost\r\nsec ret: secret\r\n\r\n",
+    "a long header": b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"secret" * 60_000 + b"\r\n\r\n",
+    "a length": b"POST /v1/statement HTTP/1.1\r\nHost: localhost\r\nContent-Length: secret\r\n\r\n",
+    "a chunk": b"POST /v1/statement HTTP/1.1\r\nHost: localhost\r\nX-Trino-User: me\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\nsecret\r\n\r\n",
+}
+
+
+@served
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_is_neither_logged_nor_sent_back(gateway, caplog, name):
+    caplog.set_level(logging.INFO)
+    found = exchanged(gateway, MALFORMED[name])
+    assert found.split(b" ")[1] == b"400" and b"secret" not in found, found
+    assert not caplog.records
+    assert count(gateway, 1)
+
+
+@served
+@pytest.mark.parametrize("path", [b"/v1/statement", b"/api/v1/query"])
+def test_a_body_that_breaks_off_is_not_logged(gateway, caplog, path):
+    caplog.set_level(logging.INFO)
+    url = urllib.parse.urlsplit(gateway.url)
+    head = [b"X-Trino-User: me", b"Content-Type: application/json", b"Content-Length: 100"]
+    lines = [b"POST %s HTTP/1.1" % path, b"Host: localhost", *head, b"", b"secret"]
+    with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+        connection.sendall(b"\r\n".join(lines))
+        time.sleep(0.3)
+    time.sleep(0.3)
+    assert count(gateway, 1)
+    assert not caplog.records
