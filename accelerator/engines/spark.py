@@ -174,7 +174,7 @@ class SparkEngine:
 
     def _start_context(self) -> SparkSession:
         session = self._start()
-        SHARED.made(self, session.sparkContext, session.stop)
+        SHARED.register(self, session.sparkContext, session.stop)
         return session
 
     def _undo(self, _session: SparkSession) -> None:

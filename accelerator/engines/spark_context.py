@@ -1,7 +1,7 @@
 """The one SparkContext that a process can have: its engines, and the jobs interrupted in it.
 
-Promises: the last engine that leaves a SparkContext of our own stops it, and nobody stops it while
-it's held; the tags of interrupted jobs outlive the engine that interrupted them.
+Promises: the last engine that leaves a SparkContext of our own stops it, unless a hold is open.
+The tags of interrupted jobs outlive the engine that interrupted them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SharedContext:
         self._interrupted: dict[str, tuple[SparkContext, float]] = {}
         self._lock = threading.RLock()
 
-    def made(self, user: SparkEngine, context: SparkContext, stop: Callable[[], None]) -> None:
+    def register(self, user: SparkEngine, context: SparkContext, stop: Callable[[], None]) -> None:
         """Records the context that this engine has started, and how to stop it."""
         with self._lock:
             if self._context is not context:
@@ -45,7 +45,7 @@ class SharedContext:
                 self._users.add(user)
 
     def leave(self, user: SparkEngine) -> None:
-        """Removes an engine, and stops a context of our own that nobody uses any more."""
+        """Removes an engine, and stops our own context after its last engine."""
         with self._lock:
             if user in self._users:
                 self._users.discard(user)
@@ -57,7 +57,7 @@ class SharedContext:
             self._holds += 1
 
     def release(self) -> None:
-        """Ends a `hold`, and stops a context of our own that nobody uses any more."""
+        """Ends a `hold`, and stops our own context if it has no engines."""
         with self._lock:
             self._holds -= 1
             self._stop_unused()
@@ -96,7 +96,7 @@ SHARED = SharedContext()
 
 
 def _runs_tasks(context: SparkContext, tag: str) -> bool:
-    """Whether tasks run for jobs with that tag, also of stages that were stopped."""
+    """Returns whether tasks run for jobs with that tag, also of stages that were stopped."""
     from py4j.protocol import Py4JError
 
     java = context._jsc

@@ -184,7 +184,7 @@ class Statement:
         self._pages.put_nowait(Page(is_last=True))
 
     def _drop_texts(self) -> None:
-        """Frees the texts that nobody needs any more: its records have been made."""
+        """Frees its texts; the records of the statement have been made."""
         self.sql = self.runs = ""
         self.client = replace(self.client, prepared={}, properties={})
 
@@ -249,7 +249,7 @@ class Statement:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has rows, or a long text, that wait for its client."""
+        """Returns whether rows, or a long text, wait for its client."""
         has_rows = self._held + self.ahead_bytes > 0
         return self.is_over or has_rows or self._text_bytes > _SHORT_BYTES
 
