@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import signal
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -41,6 +40,7 @@ from accelerator.engines.settings import (
     caches_deletes,
     embedded_conf,
 )
+from accelerator.engines.spark_context import SHARED
 from accelerator.engines.starting.background import Background
 from accelerator.engines.starting.spark import running_stage, start
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
@@ -107,9 +107,7 @@ class SparkEngine:
         self._bridge: Jvm | None = None
         self._selections: str | None = None
         self._functions = False
-        self._shared = False
         self._shuffles, self._partitions = 0, ""
-        self._interrupted: dict[str, float] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -158,10 +156,11 @@ class SparkEngine:
         """A session of our own. Its start goes on where waiting for it ends early."""
         starting = self._starting
         if starting is None or starting.failed:  # while nobody waited
-            self._shared = SparkContext._active_spark_context is not None
-            if self._shared:  # it takes no time
-                return self._start()
-            starting = self._starting = Background(self._start, self._undo)
+            if SparkContext._active_spark_context is not None:  # it takes no time
+                session = self._start()
+                SHARED.join(self, session.sparkContext)
+                return session
+            starting = self._starting = Background(self._start_context, self._undo)
         try:
             session = starting.wait()
         finally:
@@ -173,9 +172,13 @@ class SparkEngine:
         active.setActiveSession(session._jsparkSession)  # of this thread, as Spark's builder does
         return session
 
-    def _undo(self, session: SparkSession) -> None:
-        if not self._shared:
-            session.stop()
+    def _start_context(self) -> SparkSession:
+        session = self._start()
+        SHARED.register(self, session.sparkContext, session.stop)
+        return session
+
+    def _undo(self, _session: SparkSession) -> None:
+        SHARED.leave(self)
 
     @property
     def activity(self) -> str:
@@ -355,30 +358,9 @@ class SparkEngine:
     def interrupt(self, tag: str) -> None:
         """Stop the jobs with that tag, and no others; from any thread."""
         if self._session is not None:
-            self._interrupted.setdefault(tag, time.monotonic())
-            self._session.sparkContext.cancelJobsWithTag(tag)
-
-    def has_stuck_tasks(self, seconds: float) -> bool:
-        """Returns whether tasks still run so many seconds after `interrupt` has stopped them.
-
-        Java's regular expressions, for one, don't look whether they are interrupted.
-        """
-        now = time.monotonic()
-        for tag, since in list(self._interrupted.items()):
-            if now - since > seconds:
-                with suppress(Py4JError, OSError):  # the JVM may be ending
-                    if self._active_tasks(tag):
-                        return True
-                self._interrupted.pop(tag, None)
-        return False
-
-    def _active_tasks(self, tag: str) -> int:
-        """Counts the tasks that run for jobs with that tag, also of stages that were stopped."""
-        tracker = self.session.sparkContext._jsc.sc().statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
-        ids = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
-        stages = [tracker.getStageInfo(stage) for stage in ids]
-        return sum(stage.get().numActiveTasks() for stage in stages if stage.isDefined())
+            context = self._session.sparkContext
+            SHARED.interrupted(tag, context)
+            context.cancelJobsWithTag(tag)
 
     def run_tasks(self, task: Callable[[Any], Any], items: Sequence[Any], tag: str) -> list[Any]:
         """The function's values of these items, each by a task of one job under that tag.

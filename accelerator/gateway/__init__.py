@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from accelerator.gateway.settings import GatewaySettings
 
 logging.getLogger(__name__).addFilter(in_one_line)
+# The parser's records are whole texts of clients; what matters in them it raises as errors.
+logging.getLogger("sqlglot").addFilter(lambda _record: False)
 
 
 def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> Running:

@@ -17,8 +17,9 @@ from accelerator.gateway.trino.kinds import ClientSession, OfSession
 from rewrite.closest import closest, did_you_mean
 from rewrite.printable import one_line
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DAYS_MAX = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ def _duration(text: str) -> float:
     found = _DURATION.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError("it's a number and a unit, such as 90s or 1.5m")
-    return float(found[1]) * _SECONDS[found[2]]
+    seconds = float(found[1]) * _SECONDS[found[2]]
+    if seconds > _DAYS_MAX * _SECONDS["d"]:
+        raise ValueError(f"it's {_DAYS_MAX}d at most")
+    return seconds
 
 
 PROPERTIES = {

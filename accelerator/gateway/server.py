@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
 import re
 import ssl
@@ -24,12 +23,13 @@ from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.errors import AccessDeniedError, TooManyAttemptsError
 from accelerator.gateway.access.users import User
 from accelerator.gateway.api.api import Api, problem_middleware
+from accelerator.gateway.connections import Runner
 from accelerator.gateway.gateway import VERSION as TRINO_VERSION
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.origins import HostError, OriginError, Origins
 from accelerator.gateway.statements import NoSuchPageError, Page, Statement
 from accelerator.gateway.trino.errors import failure
-from accelerator.gateway.trino.headers import HeaderError, client_session
+from accelerator.gateway.trino.headers import HeaderError, check_user, client_session
 from accelerator.gateway.trino.results import Stats, document
 from accelerator.gateway.web import HEADERS, Web
 from accelerator.version import VERSION
@@ -95,7 +95,7 @@ class Server:
         """Listens; the port. OSError where it can't."""
         settings = self._gateway.settings
         limit = settings.header_bytes_max
-        self._runner = web.AppRunner(
+        self._runner = Runner(
             self._app,
             access_log=None,
             logger=_log,
@@ -134,9 +134,11 @@ class Server:
         users = self._gateway.users
         if users is None:
             name = asked.headers.get("X-Trino-User") or (given[0] if given else "")
+            check_user(name)
             return User(name)
         found = None
         if given is not None:
+            check_user(given[0])
             try:
                 found = await users.check(*given, asked.remote or "")
             except TooManyAttemptsError:
@@ -158,6 +160,7 @@ class Server:
         name = asked.headers.get("X-Trino-User") or principal.name
         if not name:
             raise _bad("the header X-Trino-User is missing")
+        check_user(name)
         client = client_session(asked.headers, name)
         gateway = self._gateway
         user = gateway.impersonated(principal, client.user, asked.remote or "")
@@ -287,6 +290,8 @@ async def _text(asked: web.Request) -> str:
             return (await asked.read()).decode()
     except TimeoutError:
         raise web.HTTPRequestTimeout(text="the statement took too long to come") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise _bad("the statement broke off") from None
     except UnicodeDecodeError:
         raise _bad("the statement isn't UTF-8") from None
 
@@ -298,7 +303,7 @@ def _basic(header: str) -> tuple[str, str] | None:
         return None
     try:
         pair = base64.b64decode(given.strip(), validate=True)
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return None
     try:
         text = pair.decode()

@@ -118,8 +118,8 @@ class GatewaySettings:
     )
     unread_bytes_max: int = setting(
         512 * _MIB,
-        "Bytes of rows that wait for clients, half of them for one; of more the oldest are given"
-        " up.",
+        "Bytes of rows, and of statements' texts, that wait for clients, half of them for one; of"
+        " more the oldest are given up.",
         kind="bytes",
     )
     unread_max: int = setting(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +27,8 @@ from accelerator.gateway.trino.results import State
 _AHEAD = 2
 """Pages that are made before the client asks for them."""
 _WHY_MAX = 1000
+_SHORT_BYTES = 64 * 1024
+"""Texts of fewer bytes are bounded by the number of statements that may wait for their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class Statement:
         self._held += page.size
         self._pages.put_nowait(page)
         self._end("FINISHED")
+        self._drop_texts()
 
     async def _make(self, pages: Pages) -> None:
         async with aclosing(pages):
@@ -164,10 +168,12 @@ class Statement:
         """Whatever failed, the client is told, and the gateway goes on."""
         if made.cancelled():
             self._failed(self._killed or CancelledError("the statement was cancelled"))
-            return
-        error = made.exception()
-        if error is not None:
-            self._failed(error)
+        else:
+            error = made.exception()
+            if error is not None:
+                self._failed(error)
+        self._task = None  # an error's frames hold the text, too
+        self._drop_texts()
 
     def _failed(self, error: BaseException) -> None:
         self.error = error.told if isinstance(error, WorkerError) else told(error)
@@ -176,6 +182,11 @@ class Statement:
             self._pages.get_nowait()
         self._held = self._given.size
         self._pages.put_nowait(Page(is_last=True))
+
+    def _drop_texts(self) -> None:
+        """Frees its texts; the records of the statement have been made."""
+        self.sql = self.runs = ""
+        self.client = replace(self.client, prepared={}, properties={})
 
     def _end(self, state: State) -> None:
         if self.figures.ended is None:
@@ -220,8 +231,27 @@ class Statement:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of rows that are here for its client, which may ask for the last page again."""
-        return self._held + self.ahead_bytes
+        """Bytes in memory that wait for its client: its rows, its headers and its texts.
+
+        The client may ask for the last page again.
+        """
+        return self._held + self.ahead_bytes + self._text_bytes
+
+    @property
+    def _text_bytes(self) -> int:
+        """The size in memory, where one emoji has each character take four bytes."""
+        client = self.client
+        texts = [self.sql, *client.prepared.values(), *client.properties.values()]
+        if self.runs is not self.sql:
+            texts.append(self.runs)
+        texts += [value for _, value in self.headers]
+        return sum(sys.getsizeof(text) for text in texts if text)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Returns whether rows, or a long text, wait for its client."""
+        has_rows = self._held + self.ahead_bytes > 0
+        return self.is_over or has_rows or self._text_bytes > _SHORT_BYTES
 
     def give_up(self, error: AcceleratorError) -> None:
         """Ends it, whether or not all of its pages are made: its client gets the error."""

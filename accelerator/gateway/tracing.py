@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.errors import ConfigError
 from accelerator.gateway.history import Record
 from accelerator.gateway.statements import Statement
+from accelerator.gateway.trino.headers import is_plain
 from accelerator.version import VERSION
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Tracing:
 
     def began(self, statement: Statement, headers: Mapping[str, str]) -> None:
         """A statement has come, with its client's headers."""
-        given = {one: headers[one] for one in HEADERS if one in headers}
+        given = {one: headers[one] for one in HEADERS if is_plain(headers.get(one, "\n"))}
         from opentelemetry.trace import SpanKind
 
         self._spans[statement.id] = self._tracer.start_span(

@@ -1,4 +1,4 @@
-"""Bounds what waits for clients: answers that have rows which nobody has fetched yet.
+"""Bounds what waits for clients: rows that nobody has fetched yet, and long statements' texts.
 
 Promises: one client holds half of what all may at most; a statement whose client has just asked for
 a page isn't given up; the client of one that was gets an error, never fewer rows.
@@ -24,7 +24,7 @@ class UnreadError(AcceleratorError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The statement was given up: its rows weren't fetched, and too many rows wait.",
+            "The statement was given up: its client didn't fetch its rows, and too much waits.",
             hint="Fetch the rows of a statement, or cancel it, before asking more; the settings"
             " unread_bytes_max and unread_max allow more",
         )
@@ -48,7 +48,7 @@ class Unread:
         """Gives statements up, those first whose clients have been away longest."""
         of_users: defaultdict[str, list[Statement]] = defaultdict(list)
         for statement in self._statements.values():
-            if statement.held_bytes or statement.is_over:
+            if statement.is_waiting:
                 of_users[statement.principal or statement.user.name].append(statement)
         for own in of_users.values():
             own.sort(key=lambda one: one.asked)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
+import weakref
 
 import pytest
 
@@ -126,5 +129,91 @@ def test_what_was_read_is_not_held():
         statement._held += 2
         await statement.page(2, 0.1)
         assert statement.held_bytes == 2
+
+    in_loop(work)
+
+
+@pytest.mark.parametrize("letter", ["x", "😀"])
+@pytest.mark.parametrize("prepared", [False, True])
+def test_texts_that_wait_are_counted(letter, prepared):
+    """An emoji has every character of its text take four bytes."""
+    ended = asyncio.Event()
+
+    async def pages():
+        await ended.wait()
+        yield Page(b"[[1]]", 1, is_last=True)
+
+    async def work(held):
+        text = "SELECT 1 -- " + "x" * _MIB + letter
+        client = ClientSession(user="a", prepared={"p": text} if prepared else {})
+        sql = "EXECUTE p" if prepared else text
+        statement = Statement(sql, client, User("a"), "a", 99)
+        statement.asked = 1
+        statement.begin(pages(), lambda _one: None)
+        held.statements[statement.id] = statement
+        assert statement.held_bytes >= sys.getsizeof(text) >= len(letter.encode()) * _MIB
+        statement.runs = text + " "
+        assert statement.held_bytes >= 2 * sys.getsizeof(text)
+        rows = held.made("a", 3.9)
+        statement.asked = held.now
+        assert held.given_up(statement, rows) == [False, True]
+        ended.set()
+        await asyncio.sleep(0.05)
+        assert statement.is_over
+        assert statement.held_bytes < 100, "once it's over nobody needs its text"
+        assert text not in (statement.sql, statement.runs, *statement.client.prepared.values())
+
+    in_loop(work)
+
+
+def test_one_whose_text_is_long_is_given_up_before_it_runs():
+    async def pages():
+        await asyncio.sleep(60)
+        yield Page(is_last=True)
+
+    async def work(held):
+        def made(asked, size):
+            statement = held.made("a", 0, asked=asked, pages=pages())
+            statement.sql = statement.runs = "x" * int(size * _MIB)
+            return statement
+
+        old, new, short = made(2, 2.5), made(3, 2.5), made(1, 0)
+        assert held.given_up(old, new, short) == [True, False, False]
+        await asyncio.sleep(0.05)
+        assert old.error.code == "results_unread" and old.held_bytes < 100
+
+    in_loop(work)
+
+
+def test_headers_that_wait_are_counted():
+    async def work(held):
+        statement = held.made("a", 0)
+        statement.headers = [("X-Trino-Added-Prepare", "p=" + "x" * _MIB)]
+        assert statement.held_bytes >= _MIB
+
+    in_loop(work)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_nothing_holds_the_text_of_one_that_is_over(raises):
+    class Text(str):
+        """A text to which a weak reference leads."""
+
+    async def pages(text):
+        if raises:
+            raise ValueError(text[:1])
+        yield Page(b"[[1]]", 1, is_last=True)
+
+    async def work(held):
+        text = Text("SELECT 1")
+        gone = weakref.ref(text)
+        statement = Statement(text, ClientSession(user="a"), User("a"), "a", 1)
+        statement.begin(pages(text), lambda _one: None)
+        del text
+        await asyncio.sleep(0.05)
+        gc.collect()
+        assert statement.is_over and gone() is None
+        page, _ = await statement.page(1, 0.1)
+        assert page.is_last
 
     in_loop(work)

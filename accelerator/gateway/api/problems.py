@@ -21,6 +21,7 @@ STATUS: Mapping[str, int] = {
     "cube_not_found": 404,
     "cursor_gone": 410,
     "gateway_busy": 503,
+    "header_invalid": 400,
     "host_unknown": 421,
     "index_not_found": 404,
     "login": 401,

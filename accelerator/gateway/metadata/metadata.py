@@ -31,11 +31,17 @@ from accelerator.gateway.metadata.rows import Source
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.gateway.trino import kinds
 from accelerator.iceberg import Lake, PinnedTable
+from rewrite.bounds import HINT
 from rewrite.client import Client
 from rewrite.closest import closest, did_you_mean
 from rewrite.completed import check_name, full_name, known_catalog
 from rewrite.dotted import joined
-from rewrite.errors import MissingSchemaError, StatementError, UntranslatedError
+from rewrite.errors import (
+    MissingSchemaError,
+    StatementError,
+    StatementTooDeepError,
+    UntranslatedError,
+)
 from rewrite.printable import one_line
 
 _NOTHING = Given()
@@ -103,8 +109,11 @@ class Metadata:
             version=self._version,
         )
         catalogs = [one for one in source.listing.catalogs() if one != SYSTEM]
-        query = virtual_query(sql, asking, catalogs)
-        return None if query is None else self._engine.run(query, source, watch)
+        try:
+            query = virtual_query(sql, asking, catalogs)
+            return None if query is None else self._engine.run(query, source, watch)
+        except RecursionError as error:
+            raise StatementTooDeepError("the query is nested too deeply", hint=HINT) from error
 
 
 def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  # noqa: ARG001

@@ -175,17 +175,22 @@ _Of = Callable[[exp.Expr], Any]
 
 
 def _and(node: exp.Expr, of: _Of) -> Any:
-    left, right = of(node.this), of(node.expression)
-    if left is False or right is False:
+    found = _chain(node, of)
+    if any(one is False for one in found):
         return False
-    return _first(UNKNOWN, None, of=(left, right), otherwise=True)
+    return _first(UNKNOWN, None, of=found, otherwise=True)
 
 
 def _or(node: exp.Expr, of: _Of) -> Any:
-    left, right = of(node.this), of(node.expression)
-    if left is True or right is True:
+    found = _chain(node, of)
+    if any(one is True for one in found):
         return True
-    return _first(UNKNOWN, None, of=(left, right), otherwise=False)
+    return _first(UNKNOWN, None, of=found, otherwise=False)
+
+
+def _chain(node: exp.Expr, of: _Of) -> tuple[Any, ...]:
+    """The values of all operands of `a OR b OR c …`, of which there may be thousands."""
+    return tuple(of(one) for one in node.flatten(unnest=False))
 
 
 def _first(*wanted: object, of: tuple[Any, ...], otherwise: Any) -> Any:
@@ -259,10 +264,10 @@ def _cased(node: exp.Expr, of: _Of) -> Any:
 
 
 def _joined(node: exp.Expr, of: _Of) -> Any:
-    left, right = of(node.this), of(node.expression)
-    if left is None or right is None:
+    found = _chain(node, of)
+    if any(one is None for one in found):
         return None
-    return left + right if isinstance(left, str) and isinstance(right, str) else UNKNOWN
+    return "".join(found) if all(isinstance(one, str) for one in found) else UNKNOWN
 
 
 def _coalesced(node: exp.Expr, of: _Of) -> Any:

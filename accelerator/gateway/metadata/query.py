@@ -7,8 +7,8 @@ mean the same in DuckDB is run: a part of the tree that isn't listed here is ref
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,10 +21,12 @@ from accelerator.errors import (
     CancelledError,
     MemoryExceededError,
     StatementError,
+    StatementTimeoutError,
     UnknownTableError,
     UntranslatedError,
 )
 from accelerator.gateway.metadata import of_table
+from accelerator.gateway.metadata.growth import check_growth
 from accelerator.gateway.metadata.predicate import Wanted, conditions_of
 from accelerator.gateway.metadata.rows import Source, arrow_rows, rows_of
 from accelerator.gateway.metadata.virtual import (
@@ -46,6 +48,8 @@ from rewrite.unnamed import output_names, shown_names
 
 _DIALECT = "trino"
 _MEMORY = "256MB"
+_LIMIT_S, _AGAIN_S = 30.0, 0.2
+"""DuckDB may run a query for so long, whatever limits the statement has."""
 _SHOWN = 80
 _QUERY = ("with_", "order", "limit", "offset")
 _BINARY = ("this", "expression")
@@ -173,7 +177,8 @@ class Engine:
     def run(self, query: VirtualQuery, source: Source, watch: Watch = nullcontext) -> pa.Table:
         """The answer; StatementError where it's wrong, UntranslatedError for what isn't run.
 
-        MemoryExceededError where the answer takes too much of it.
+        MemoryExceededError where the answer takes too much of it, TextGrowthError where texts can
+        become too long, StatementTimeoutError where it takes too long.
         """
         tree = query.tree
         for node in tree.walk():
@@ -184,6 +189,8 @@ class Engine:
         if names is None:
             raise _refused(tree, "the order of columns of `*` isn't that of USING")
         connection, free = self._connection(), _free_name(tree)
+        tables: list[pa.Table] = []
+        limit = threading.Event()
         try:
             for place, table in enumerate(_mentioned(tree)):
                 name = f"{free}{place}"
@@ -195,13 +202,21 @@ class Engine:
                 else:
                     given = _rows(table, tree, source)
                 connection.register(name, given)
+                tables.append(given)
                 _point(table, name)
             look_up()
+            check_growth(tree, tables)
             text = _written(tree)
             digits = "us" if any(one.is_timed_otherwise for one in known.values()) else "ms"
-            with watch(connection):
+            with watch(connection), _limited(connection, limit):
                 found = _conformed(connection.sql(text).to_arrow_table(), digits)
         except duckdb.InterruptException as error:
+            if limit.is_set():
+                raise StatementTimeoutError(
+                    f"the query over tables of metadata has taken longer than {_LIMIT_S:g} s, and"
+                    " was stopped",
+                    hint="join fewer of them, or ask for fewer rows",
+                ) from error
             raise CancelledError("the statement was cancelled") from error
         except duckdb.OutOfMemoryException as error:
             raise MemoryExceededError(
@@ -238,6 +253,28 @@ class Engine:
                     root.execute(setting)
                 self._root = root
             return self._root.cursor()
+
+
+@contextmanager
+def _limited(connection: duckdb.DuckDBPyConnection, limit: threading.Event) -> Iterator[None]:
+    """Interrupts what runs inside after `_LIMIT_S`, and sets `limit` then."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        if not ended.wait(_LIMIT_S):
+            limit.set()
+            while True:  # a query that is about to begin isn't reached
+                connection.interrupt()
+                if ended.wait(_AGAIN_S):
+                    return
+
+    watching = threading.Thread(target=watch, name="metadata-limit", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
 
 
 @dataclass(frozen=True)

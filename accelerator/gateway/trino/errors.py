@@ -161,6 +161,7 @@ NAMES: Mapping[str, str] = {
     "statement_ended_worker": _INTERNAL,
     "statement_invalid": "SYNTAX_ERROR",
     "statement_not_found": "NOT_FOUND",
+    "statement_texts_too_long": "NOT_SUPPORTED",
     "statement_too_deep": "QUERY_TEXT_TOO_LARGE",
     "statement_timeout": "EXCEEDED_TIME_LIMIT",
     "statistics_failed": _INTERNAL,

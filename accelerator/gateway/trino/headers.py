@@ -56,6 +56,15 @@ class RequestHeaders(Protocol):
         ...
 
 
+def check_user(name: str) -> None:
+    """HeaderError for a user's name that isn't plain text, whatever header it came in."""
+    if not is_plain(name):
+        raise HeaderError(
+            "the user's name has characters that no name has, or isn't UTF-8",
+            hint="send the name as UTF-8, without controls",
+        )
+
+
 def client_session(headers: RequestHeaders, user: str) -> ClientSession:
     """What the headers say of the client's session; `user` is who it was found to be.
 
@@ -143,12 +152,12 @@ def _zone(zone: str) -> str | None:
 def _checked(name: str, values: tuple[str, ...]) -> list[str]:
     """The header's values; only texts that could be sent again."""
     for value in values:
-        if not _is_plain(value):
+        if not is_plain(value):
             raise _invalid(name, "has characters that no header has, or isn't UTF-8")
     return list(values)
 
 
-def _is_plain(value: str) -> bool:
+def is_plain(value: str) -> bool:
     """Whether nothing in it ends a line or is half a character; marks that aren't seen may be."""
     return _ODD.search(value) is None
 
@@ -167,7 +176,7 @@ def _single(name: str, values: Sequence[str]) -> str:
 
 
 def _name(header: str, name: str) -> str:
-    if not name or len(name) > _NAME_MAX or not _is_plain(name):
+    if not name or len(name) > _NAME_MAX or not is_plain(name):
         raise _invalid(header, f"has a name that is empty, or longer than {_NAME_MAX} characters")
     return name
 
@@ -246,7 +255,7 @@ def response_headers(
     found: list[Header] = []
 
     def add(name: str, value: str) -> None:
-        if not _is_plain(value) or "\t" in value:
+        if not is_plain(value) or "\t" in value:
             raise _invalid(name, "can't have such a value")
         found.append((PREFIX + name, value))
 

@@ -31,8 +31,11 @@ class MessageError(AcceleratorError):
 
 
 def packed(header: Header, body: bytes | pa.Buffer = b"") -> tuple[bytes, bytes | pa.Buffer]:
-    """The message in two pieces, to be written one after the other."""
-    text = orjson.dumps(header)
+    """The message in two pieces, to be written one after the other; MessageError if it's none."""
+    try:
+        text = orjson.dumps(header)
+    except orjson.JSONEncodeError as error:
+        raise MessageError(f"a message can't be written: {error}") from error
     return _LENGTHS.pack(len(text), len(body)) + text, body
 
 

@@ -2,6 +2,7 @@
 
 A session's time zone is fixed when it's opened, since its plans rest on it. Promise: who asks in a
 zone that has a session doesn't wait while sessions of other zones are opened, one after the other.
+Closing one zone's session leaves Spark running for the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from accelerator.config import Config
 from accelerator.context import time_zone
 from accelerator.engines.source import elsewhere
+from accelerator.engines.spark_context import SHARED
 from accelerator.memory import LEAST
 from accelerator.opening import open_loaded
 from accelerator.session import Accelerator
@@ -46,6 +48,7 @@ class Sessions:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self.zone = time_zone(config)
+        SHARED.hold()  # the session that started Spark may be closed before the others
 
     @contextmanager
     def using(self, zone: str | None = None) -> Iterator[Accelerator]:
@@ -111,9 +114,11 @@ class Sessions:
         return any(session.spark_started for session in self._opened_now())
 
     def has_stuck_tasks(self, seconds: float) -> bool:
-        """Returns whether Spark still runs tasks so many seconds after they were stopped."""
-        sources = [session.services.spark_source for session in self._opened_now()]
-        return any(one.started and one.engine().has_stuck_tasks(seconds) for one in sources)
+        """Returns whether Spark still runs tasks so many seconds after they were stopped.
+
+        Tasks of closed sessions count, too.
+        """
+        return SHARED.has_stuck_tasks(seconds)
 
     def _opened_now(self) -> list[Accelerator]:
         with self._lock:
@@ -125,5 +130,8 @@ class Sessions:
         with self._lock:
             kept = list(self._kept.values())
             self._kept.clear()
-        for one in kept:
-            one.close()
+        try:
+            for one in kept:
+                one.close()
+        finally:
+            SHARED.release()

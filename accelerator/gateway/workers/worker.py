@@ -161,8 +161,10 @@ class Worker:
         waiting = self.running[number] = _Waiting(movable)
         self._orders[number] = order
         last, left_s = False, limit_s + self._silence_s if limit_s else None
+        is_sent = False
         try:
             self.send({"id": number, **order})
+            is_sent = True
             while not last:
                 frame, left_s = await self._next(number, waiting, left_s, limit_s)
                 last = frame.is_last
@@ -172,7 +174,7 @@ class Worker:
                 yield frame
         finally:
             del self.running[number]
-            if not last and not self.dead.is_set():
+            if is_sent and not last and not self.dead.is_set():
                 self._stopping[number] = time.monotonic()
                 self.send({"op": "stop", "id": number})
             else:

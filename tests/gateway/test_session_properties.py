@@ -1,0 +1,30 @@
+"""Values of a client's session properties: those that can't be are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelerator.cancellation import check_limit
+from accelerator.gateway.client_sessions import UnknownPropertyError, Wishes, check_property
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 400 + "d", "9" * 5000 + "ms", "36501d", "1e3s", "-1s", "٣s", "nan", "inf s", "5", ""],
+)
+def test_a_time_that_cannot_be_is_refused(value):
+    for properties in ({"query_max_run_time": value}, {"QUERY_MAX_RUN_TIME": value}):
+        with pytest.raises(UnknownPropertyError) as caught:
+            Wishes.of(properties, 0.0)
+        assert caught.value.hint and len(caught.value.message) < 300
+    with pytest.raises(UnknownPropertyError):
+        check_property("query_max_run_time", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [("90s", 90), ("1.5m", 90), (" 2 H ", 7200), ("36500d", 3_153_600_000)]
+)
+def test_times_are_read(value, seconds):
+    found = Wishes.of({"query_max_run_time": value}, 0.0).timeout_s
+    assert found == seconds
+    check_limit(found)
