@@ -16,8 +16,6 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from accelerator.engines.spark import SparkEngine
-
 
 class SharedContext:
     """Threads share it; `SHARED` is the process's own."""
@@ -25,12 +23,12 @@ class SharedContext:
     def __init__(self) -> None:
         self._context: SparkContext | None = None
         self._stop: Callable[[], None] | None = None
-        self._users: WeakSet[SparkEngine] = WeakSet()  # an engine may be dropped without a stop
+        self._users: WeakSet[object] = WeakSet()  # an engine may be dropped without a stop
         self._holds = 0
         self._interrupted: dict[str, tuple[SparkContext, float]] = {}
         self._lock = threading.RLock()
 
-    def register(self, user: SparkEngine, context: SparkContext, stop: Callable[[], None]) -> None:
+    def register(self, user: object, context: SparkContext, stop: Callable[[], None]) -> None:
         """Records the context that this engine has started, and how to stop it."""
         with self._lock:
             if self._context is not context:
@@ -38,13 +36,13 @@ class SharedContext:
             self._context, self._stop = context, stop
             self._users.add(user)
 
-    def join(self, user: SparkEngine, context: SparkContext) -> None:
+    def join(self, user: object, context: SparkContext) -> None:
         """Adds an engine that uses the context. Does nothing if the context is the user's own."""
         with self._lock:
             if self._context is context:
                 self._users.add(user)
 
-    def leave(self, user: SparkEngine) -> None:
+    def leave(self, user: object) -> None:
         """Removes an engine, and stops our own context after its last engine."""
         with self._lock:
             if user in self._users:
