@@ -20,6 +20,7 @@ from pathlib import Path
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.errors import Told
 from accelerator.gateway.workers import blame, messages
+from accelerator.gateway.workers.backtracking import PATTERN_HINT
 from accelerator.gateway.workers.blame import Death, Fate
 from accelerator.gateway.workers.forks import NoWorkerError, Template
 from accelerator.gateway.workers.ledger import DUMP_SIGNAL, Ledger
@@ -28,6 +29,7 @@ from accelerator.gateway.workers.messages import Header, MessageError
 
 _log = logging.getLogger("accelerator.gateway")
 _END_S, _LOOK_S = 3.0, 0.02
+_MORE_HINT = "SET SESSION query_max_run_time, or timeout_s, allow more"
 _EXPLAIN_S = 5.0
 """How long it's waited for what a worker says of a statement's plan."""
 LATE_S = 0.5
@@ -192,9 +194,10 @@ class Worker:
                 frame = await waiting.frames.get()
         except TimeoutError as error:
             self.retire()
+            for_patterns = self._orders[number].get("job", {}).get("for_patterns")
             raise OverdueError(
                 f"The statement took longer than {limit_s:g} s, and its process didn't stop it.",
-                hint="SET SESSION query_max_run_time, or timeout_s, allow more",
+                hint=PATTERN_HINT if for_patterns else _MORE_HINT,
             ) from error
         if isinstance(frame, WorkerLostError):
             raise frame
