@@ -301,9 +301,8 @@ class Asking:
             session.queries.check_ours(statement)
             if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
                 job.telling.is_private = False
-            known = None if tables is None else versions(session.services.lake.catalogs, tables)
             limit = session.services.cancellation.within(job.timeout_s if job.for_patterns else 0.0)
-            with _weighing_patterns(statement, known, session.services), limit:
+            with _weighing_patterns(statement, tables, session.services), limit:
                 rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
             return Answer.of(shown, update_type=_words(statement))
@@ -324,7 +323,7 @@ class Asking:
                 )
             session.queries.check_guards(statement, sql, job.client.user)
             _decide(job, tables, services)
-            with _weighing_patterns(statement, before, services):
+            with _weighing_patterns(statement, tables, services):
                 answer = self._rows(session, statement, sql, job)
             if viewed and (tables is None or versions(readers, tables) != before):
                 answer.close()
@@ -416,21 +415,24 @@ class Asking:
             session.queries.check_guards(statement, asked.sql, job.client.user)
         within = job.timeout_s if asked.analyze else None
         format = "json" if asked.format == "JSON" else "text"
-        known = None if tables is None else versions(session.services.lake.catalogs, tables)
-        with _weighing_patterns(statement, known, session.services):
+        with _weighing_patterns(statement, tables, session.services):
             text = str(explainer.shown(statement, asked.sql, format, within))
         return Answer.of(pa.table({"Query Plan": pa.array([text])}))
 
 
 @contextmanager
 def _weighing_patterns(
-    statement: Statement, known: Versions | None, services: Services
+    statement: Statement, tables: Collection[Name] | None, services: Services
 ) -> Iterator[None]:
-    """If Spark is needed inside, notes whether the patterns there may take long."""
+    """If Spark is needed inside, notes whether the patterns there may take long.
+
+    `tables` are the tables and views under the statement; None if they are unknown.
+    """
     try:
         yield
     except SparkElsewhereError as error:
         texts = weighed_texts(statement)
+        known = None if tables is None else versions(services.lake.catalogs, tables)
         error.may_backtrack = any(map(may_backtrack, texts)) or (
             bool(texts) and views_may_backtrack(known, services)
         )
