@@ -15,12 +15,14 @@ from sqlglot import exp
 
 from rewrite.client import Client
 from rewrite.closest import closest, did_you_mean
+from rewrite.definitions import Definitions
 from rewrite.dialect_kinds import ZONE
 from rewrite.dotted import joined
 from rewrite.errors import (
     MissingCatalogError,
     MissingSchemaError,
     StatementError,
+    StatementTooDeepError,
     UnknownCatalogError,
     UntranslatedError,
 )
@@ -40,6 +42,10 @@ _METADATA = frozenset(
     )
 )
 _PARTS = 3
+REFERENCES_MAX = 10_000
+"""Tables of a query whose items of WITH are written wherever they're named."""
+_FEW_TABLES = 24
+"""So many names stand for at most 3⁸ tables, because each item is named in another one."""
 _LOWERED = frozenset({"trino"})
 """To these a name without quotes is one in lower case."""
 _ODD = frozenset("/\\:#")
@@ -56,8 +62,10 @@ def completed(
 
     `answered` are the ends of names of metadata tables that may be named, such as `$snapshots`.
     MissingSchemaError, MissingCatalogError, UnknownCatalogError, StatementError for names;
-    UntranslatedError for what isn't a table of a catalog.
+    UntranslatedError for what isn't a table of a catalog; StatementTooDeepError if items of WITH
+    name each other too often.
     """
+    _check_references(tree)
     found: dict[FullName, None] = {}
     for table, visible in _tables(tree):
         parts = _parts(table, dialect)
@@ -69,6 +77,20 @@ def completed(
         for key, part in zip(("catalog", "db", "this"), full, strict=True):
             table.set(key, exp.to_identifier(part, quoted=True))
     return tuple(found)
+
+
+def _check_references(tree: exp.Expression) -> None:
+    """StatementTooDeepError if the query names too many tables once its WITHs are written out."""
+    names = sum(1 for _ in tree.find_all(exp.Table))
+    if names <= _FEW_TABLES:
+        return
+    count = Definitions().references(tree)
+    if count > max(REFERENCES_MAX, names):
+        raise StatementTooDeepError(
+            f"the items of WITH name each other so often that the query has {REFERENCES_MAX:,}"
+            " tables, or more, when each item is written in its place",
+            hint="write the items that are named twice into a table, or name them less often",
+        )
 
 
 def full_name(parts: tuple[str, ...], client: Client, catalogs: Collection[str]) -> FullName:

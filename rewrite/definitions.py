@@ -13,6 +13,9 @@ from sqlglot import exp
 _Step = tuple[exp.With, exp.Expr | None, exp.Expr]
 """A WITH, the item below which one came, and the node from which to go on."""
 
+_QUERY, _TABLE = 0, -1
+"""In place of an item's id: the query behind all WITHs, and a table that is no item."""
+
 
 class Definitions:
     """Finds items of WITHs."""
@@ -59,6 +62,47 @@ class Definitions:
     def place(self, with_: exp.With, node: exp.Expr) -> int | None:
         """Returns the node's place among the items; None if it's none of them."""
         return self._of(with_)[1].get(id(node))
+
+    def item_of(self, table: exp.Table) -> exp.CTE | None:
+        """Returns the item of a WITH that the name is of; one of several parts never is.
+
+        An item sees those before it, itself only under RECURSIVE.
+        """
+        if table.args.get("db"):
+            return None
+        for with_, item in self.scopes(table):
+            limit = len(with_.expressions)
+            if item is not None:
+                limit = (self.place(with_, item) or 0) + bool(with_.args.get("recursive"))
+            found = self.before(with_, table.name, limit)
+            if found is not None:
+                return found
+        return None
+
+    def references(self, tree: exp.Expr) -> int:
+        """Counts the tables of a query once each item of WITH is written wherever it's named.
+
+        Engines do that with items that are named twice, so that forty items can be a trillion.
+        """
+        named: dict[int, list[int]] = {}
+        for table in tree.find_all(exp.Table):
+            inside = next((one for _, one in self.scopes(table) if one is not None), None)
+            item = self.item_of(table)
+            place = _QUERY if inside is None else id(inside)
+            named.setdefault(place, []).append(_TABLE if item is None else id(item))
+        counts, begun = {_TABLE: 1}, set[int]()
+        waiting = [_QUERY]
+        while waiting:
+            place = waiting[-1]
+            missing = (
+                [] if place in begun else [one for one in named.get(place, ()) if one not in counts]
+            )
+            begun.add(place)
+            waiting += (one for one in missing if one not in begun and one in named)
+            if waiting[-1] == place:  # items that are recursive count once where they name others
+                counts.setdefault(place, sum(counts.get(one, 1) for one in named.get(place, ())))
+                waiting.pop()
+        return counts[_QUERY]
 
     def _of(self, with_: exp.With) -> tuple[dict[str, list[int]], dict[int, int]]:
         known = self._known.get(id(with_))

@@ -75,7 +75,7 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
     """Every table that the query names, but those that a WITH above defines."""
     known, forms = Definitions(), dict[int, _Form]()
     for table in tree.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier) or _definition(table, known) is not None:
+        if not isinstance(table.this, exp.Identifier) or known.item_of(table) is not None:
             continue
         if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
             continue
@@ -164,23 +164,6 @@ def _is_windowed(node: exp.Expression) -> bool:
     while isinstance(node.parent, _BEFORE_OVER):
         node = cast(exp.Expression, node.parent)
     return isinstance(node.parent, exp.Window) and node.arg_key == "this"
-
-
-def _definition(table: exp.Table, known: Definitions) -> exp.CTE | None:
-    """The item of a WITH that the name is of; one of several parts never is.
-
-    An item sees those before it, itself only under RECURSIVE.
-    """
-    if table.args.get("db"):
-        return None
-    for with_, item in known.scopes(table):
-        limit = len(with_.expressions)
-        if item is not None:
-            limit = (known.place(with_, item) or 0) + bool(with_.args.get("recursive"))
-        found = known.before(with_, table.name, limit)
-        if found is not None:
-            return found
-    return None
 
 
 def _above(node: exp.Expression) -> Iterator[exp.Expression]:
@@ -317,7 +300,7 @@ def _is_one_row(relation: exp.Expression, known: Definitions) -> bool:
     """Whether it's a subquery, or one in WITH, of one row at most, by its form."""
     query: object = relation.this if isinstance(relation, exp.Subquery) else None
     if isinstance(relation, exp.Table) and isinstance(relation.this, exp.Identifier):
-        defined = _definition(relation, known)
+        defined = known.item_of(relation)
         query = None if defined is None else defined.this
     if not isinstance(query, exp.Select):
         return False

@@ -6,6 +6,7 @@ The tags of interrupted jobs outlive the engine that interrupted them.
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -88,6 +89,17 @@ class SharedContext:
                 with self._lock:
                     self._interrupted.pop(tag, None)
         return False
+
+    def has_lost_java(self, wait_s: float = 0.0) -> bool:
+        """Returns whether the Java process of our own context has ended, or does so in `wait_s`."""
+        with self._lock:
+            gateway = getattr(self._context, "_gateway", None)
+        process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+        if process is None:
+            return False
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(wait_s)
+        return process.returncode is not None
 
 
 SHARED = SharedContext()

@@ -12,8 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from sqlglot import TokenType
-
 from accelerator.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.access import Access, Object
@@ -26,7 +24,7 @@ from accelerator.gateway.statements import Statement, WorkerError
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.errors import Told
 from accelerator.gateway.trino.kinds import Request
-from accelerator.gateway.trino.words import Word, words_of
+from accelerator.gateway.trino.lasting_text import lasting_text
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.pool import Frame, Pool
 from accelerator.iceberg.readers import are_files
@@ -37,18 +35,12 @@ from accelerator.statements.text import first_word
 _log = logging.getLogger("accelerator.gateway")
 _AHEAD = 2
 """Frames of an answer too large to be kept that are fetched before they're asked for."""
-_MOMENTARY = frozenset(
-    {
-        *("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"),
-        *("NOW", "CURRENT_USER", "CURRENT_TIMEZONE", "CURRENT_CATALOG", "CURRENT_SCHEMA"),
-        *("RAND", "RANDOM", "UUID", "SHUFFLE"),
-    }
-)
-"""Words of statements whose answer depends on more than their tables, or may."""
 _ASKING = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"})
 _TEXTS_MAX = 1 << 22
-LONG = 16 * 1024
-"""Longer statements are read in a thread: a megabyte takes seconds, for which all would wait."""
+LONG = 8 * 1024
+"""Longer statements are read in a process of their own: a megabyte takes a second of one, in which
+the interpreter runs nothing else.
+"""
 
 Frames = AsyncGenerator[Frame, None]
 
@@ -113,9 +105,8 @@ class Answering:
         words = self._words.get(asked.sql)
         if words is None:
             if len(asked.sql) > LONG:
-                words = await asyncio.to_thread(_normal, asked.sql)
-            else:
-                words = _normal(asked.sql)
+                return None  # `read` has found its words, and there was no room for them
+            words = lasting_text(asked.sql)
             self._words.put(asked.sql, words)
         if not words:
             return None
@@ -144,6 +135,23 @@ class Answering:
         self.cache.hits += 1
         return entry
 
+    async def read(self, statement: Statement, login: str) -> Request:
+        """What a long text asks for, as a process of its own reads it; WorkerError if it's wrong.
+
+        `login` is the user whose turn it takes.
+        """
+        client = kinds.session_to_dict(statement.client)
+        job: Header = {"text": statement.sql, "client": client, "login": login}
+        async with aclosing(self._pool.run(job, again=True, is_long=True)) as frames:
+            async for frame in frames:
+                if frame.kind != "rows":
+                    raise WorkerError(Told.from_dict(frame.header.get("error")))
+                asked = kinds.from_dict(frame.header["read"])
+                if isinstance(asked, kinds.Run):
+                    self._words.put(asked.sql, str(frame.header["words"]))
+                return asked
+        raise AssertionError("a worker ended without an answer")
+
     async def _versions(self, names: list[Name]) -> Mapping[Name, str] | None:
         if self._readers is None:
             self._readers = await asyncio.to_thread(readers_of, self._config)
@@ -154,7 +162,8 @@ class Answering:
     async def _asked(self, statement: Statement, asked: Request, job: Header) -> Frames:
         """What a worker says."""
         again = not isinstance(asked, kinds.Run) or not _changes(asked.sql)
-        async with aclosing(self._pool.run(job, again=again, taken=statement.taken)) as frames:
+        running = self._pool.run(job, again=again, taken=statement.taken, is_long=statement.is_long)
+        async with aclosing(running) as frames:
             async for frame in frames:
                 if "rulings" in frame.header:
                     statement.figures.rulings = Rulings.from_dict(frame.header["rulings"])
@@ -265,25 +274,6 @@ def _frames_of(entry: Entry) -> list[Frame]:
             header["tables"] = list(entry.versions)
         found.append(Frame("rows", header, body))
     return found
-
-
-def _normal(sql: str) -> str:
-    """The statement's words; empty where its answer depends on more than its tables.
-
-    Comments and blanks don't count: tools write ids into them.
-    """
-    try:
-        words = words_of(sql)
-    except AcceleratorError:
-        return ""
-    if any(_called(word) in _MOMENTARY for word in words):
-        return ""
-    return "\x00".join(sql[word.start : word.end] for word in words)
-
-
-def _called(word: Word) -> str:
-    """The function that it may name: a name in quotes is one, too."""
-    return word.text.upper() if word.kind == TokenType.IDENTIFIER else word.key
 
 
 def _changes(sql: str) -> bool:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +56,7 @@ from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
+from accelerator.statements.text import first_word
 
 _log = logging.getLogger("accelerator.gateway")
 _INLINE_CELLS = 2000
@@ -75,6 +75,7 @@ _FLUSH_S = 2.0
 _READ_S = 20.0
 """The last page of a statement may be asked for again for so long."""
 _NO_HEADERS: Mapping[str, str] = {}
+_OF_PREPARED = ("EXECUTE", "DESCRIBE", "DESC")
 _RESULT = pa.schema([("result", pa.bool_())])
 _DONE = b"[[true]]"
 """What Trino answers to a statement without rows: JDBC's driver fails where there is no column."""
@@ -84,8 +85,8 @@ VERSION = "476"
 NODE = "gateway"
 """How it's called as the one node of itself."""
 
-Read = tuple[Request, Wishes]
-"""What a statement asks for, and how its client wants it."""
+Read = tuple[Request | None, Wishes]
+"""What a statement asks for, and how its client wants it; None: its text is long, and not read."""
 
 
 class Gateway:
@@ -269,7 +270,7 @@ class Gateway:
         """
         number = next(self._numbers)
         statement = Statement(sql, client, user, principal, number, address, arrow=arrow)
-        read = await self._read(statement)
+        read = self._read(statement)
         page = None if isinstance(read, AcceleratorError) else await self._kept(statement, *read)
         self.history.began(statement)
         if self.tracing is not None:
@@ -281,19 +282,17 @@ class Gateway:
             statement.end(page, self._finished)
         return statement
 
-    async def _read(self, statement: Statement) -> Read | AcceleratorError:
+    def _read(self, statement: Statement) -> Read | AcceleratorError:
         """What the statement asks for, and how; or why that can't be told.
 
-        Rates are asked first: who sends too many isn't worth reading.
+        Rates are asked first: who sends too many isn't worth reading. A long text is read later.
         """
         sql, client = statement.sql, statement.client
         try:
             self.admission.passing(self._who(statement))
             wishes = Wishes.of(client.properties, self.config.timeout_s)
-            if len(sql) + sum(map(len, client.prepared.values())) > LONG:
-                asked = await asyncio.to_thread(request, sql, client)
-            else:
-                asked = request(sql, client)
+            statement.is_long = _size(sql, client) > LONG
+            asked = None if statement.is_long else request(sql, client)
             if isinstance(asked, kinds.Run) and not asked.placed:
                 statement.runs = asked.sql
             if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
@@ -302,9 +301,11 @@ class Gateway:
         except AcceleratorError as error:
             return error
 
-    async def _kept(self, statement: Statement, asked: Request, wishes: Wishes) -> Page | None:
+    async def _kept(
+        self, statement: Statement, asked: Request | None, wishes: Wishes
+    ) -> Page | None:
         """The one page of an answer that is kept; None where it has to be made."""
-        if statement.arrow:
+        if statement.arrow or asked is None:
             return None
         key = await self.answering.key(statement, asked, wishes, self.rights(statement))
         entry = None if key is None else await self.answering.kept(key, statement)
@@ -456,20 +457,9 @@ class Gateway:
         if isinstance(read, AcceleratorError):
             raise read
         (asked, wishes), figures = read, statement.figures
-        if isinstance(asked, kinds.Refused):
-            raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
-        if statement.arrow and isinstance(asked, kinds.OfSession | kinds.KillQuery):
-            raise UntranslatedError(
-                "a query of the API has no session", hint="ask by Trino's protocol"
-            )
-        if isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
-            self._change(statement, asked)
-            yield Page(_DONE, 1, is_last=True)
-            return
-
-        if isinstance(asked, kinds.KillQuery):
-            self._kill(statement, asked)
-            yield Page(_DONE, 1, is_last=True)
+        page = None if asked is None else self._page_at_once(statement, asked)
+        if page is not None:
+            yield page
             return
 
         def told(slot: Slot) -> None:
@@ -479,6 +469,14 @@ class Gateway:
         who = self._who(statement)
         async with self.admission.slot(who, memory=memory, told=told, passed=True):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
+            if asked is None:
+                asked = await self.answering.read(statement, who.user)
+                if isinstance(asked, kinds.Run) and not asked.placed:
+                    statement.runs = asked.sql
+                page = self._page_at_once(statement, asked)
+                if page is not None:
+                    yield page
+                    return
             key = await self.answering.key(statement, asked, wishes, self.rights(statement))
             job = partial(self._job, statement, asked, wishes)
             if self.log is not None and _asks_for_log(asked):
@@ -494,6 +492,22 @@ class Gateway:
         if isinstance(asked, kinds.Use):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
+
+    def _page_at_once(self, statement: Statement, asked: Request) -> Page | None:
+        """The page of a request about the session, which takes no worker; None for others."""
+        if isinstance(asked, kinds.Refused):
+            raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
+        if statement.arrow and isinstance(asked, kinds.OfSession | kinds.KillQuery):
+            raise UntranslatedError(
+                "a query of the API has no session", hint="ask by Trino's protocol"
+            )
+        if isinstance(asked, kinds.KillQuery):
+            self._kill(statement, asked)
+        elif isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
+            self._change(statement, asked)
+        else:
+            return None
+        return Page(_DONE, 1, is_last=True)
 
     def may_end(self, principal: str, access: Access, *, by: str, of: str) -> bool:
         """Whether who has logged in may end a statement that `by` began in the name of `of`.
@@ -558,13 +572,10 @@ class Gateway:
             [one.name, client.properties.get(one.name, one.default), one.default, one.type, one.doc]
             for one in PROPERTIES.values()
         ]
-        given = asdict(client)
-        given["capabilities"] = sorted(client.capabilities)
-        given["user"] = statement.user.name
         return {
-            "kind": type(asked).__name__,
-            "request": asdict(asked),
-            "client": given,
+            **kinds.to_dict(asked),
+            "client": kinds.session_to_dict(client) | {"user": statement.user.name},
+            "login": self._who(statement).user,
             "access": self.rights(statement).to_json(),
             "log_of": self._seen_of(statement),
             "timeout_s": wishes.timeout_s,
@@ -615,6 +626,13 @@ class Gateway:
             }
             for one in self.history.newest()(Wanted(of=of, limit=SHOWN_MAX))
         ]
+
+
+def _size(sql: str, client: ClientSession) -> int:
+    """Characters of the text, with those of prepared statements if it may name one."""
+    if first_word(sql).text not in _OF_PREPARED:
+        return len(sql)
+    return len(sql) + sum(map(len, client.prepared.values()))
 
 
 def _asks_for_log(asked: Request) -> bool:

@@ -114,6 +114,8 @@ class Statement:
         self.sql, self.client, self.address = sql, client, address
         self.runs = sql
         """What runs for it: of EXECUTE the prepared statement with its values."""
+        self.is_long = False
+        """Whether its text is so long that a process reads it alone."""
         self.user, self.principal = user, principal
         self.enabled: frozenset[str] | None = None
         """The user's roles that count for it; None: all."""

@@ -50,8 +50,11 @@ class Outcome:
         self.worst_s[name] = max(seconds, self.worst_s.get(name, 0.0))
 
 
-async def _sent(at: Served, request: bytes) -> str:
-    """Sends a request on a connection of its own, and follows its statement; how that ended."""
+async def _sent(at: Served, request: bytes, *, follows: bool) -> str:
+    """Sends a request on a connection of its own; how that ended.
+
+    A client that `follows` asks for the statement's pages; the other one leaves it alone.
+    """
     reader, writer = await asyncio.open_connection(at.host, at.port, limit=2**24)
     path = b""
     try:
@@ -60,12 +63,14 @@ async def _sent(at: Served, request: bytes) -> str:
                 writer.write(request)
                 await writer.drain()
                 status, body = await _response(reader)
+                if _NEXT in body[:2000] and not follows:
+                    return "left"
                 if _NEXT not in body[:2000]:
                     return "error" if b'"error":{' in body[-20_000:] else status
                 begin = body.index(_NEXT) + len(_NEXT)
                 uri = body[begin : body.index(b'"', begin)]
                 path = uri[uri.index(b"/v1/") :]
-                request = _bare("GET", path)
+                request = _bare(at, "GET", path)
     except TimeoutError:
         if path:
             await _cancelled(at, path)
@@ -82,7 +87,7 @@ async def _cancelled(at: Served, path: bytes) -> None:
         reader, writer = await asyncio.open_connection(at.host, at.port)
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                writer.write(_bare("DELETE", path))
+                writer.write(_bare(at, "DELETE", path))
                 await reader.readuntil(b"\r\n\r\n")
         finally:
             writer.close()
@@ -96,8 +101,9 @@ async def _response(reader: asyncio.StreamReader) -> tuple[str, bytes]:
     return head[9:12].decode("latin-1"), body
 
 
-def _bare(method: str, path: bytes) -> bytes:
-    lines = [f"{method} {path.decode()} HTTP/1.1", "Host: bench", f"X-Trino-User: {USER}", "", ""]
+def _bare(at: Served, method: str, path: bytes) -> bytes:
+    first = f"{method} {path.decode()} HTTP/1.1"
+    lines = [first, f"Host: {at.host}", f"X-Trino-User: {USER}", "", ""]
     return "\r\n".join(lines).encode()
 
 
@@ -105,19 +111,19 @@ async def _attack(at: Served, over: threading.Event, outcome: Outcome) -> None:
     inputs = list(hostile.requests(at.host, USER).items())
     number = 0
 
-    async def send() -> None:
+    async def send(*, follows: bool) -> None:
         nonlocal number
         while not over.is_set():
             name, request = inputs[number % len(inputs)]
             number += 1
             began = time.monotonic()
             try:
-                end = await _sent(at, request)
+                end = await _sent(at, request, follows=follows)
             except OSError:
                 end = "no connection"
             outcome.add(name, time.monotonic() - began, end)
 
-    await asyncio.gather(*(send() for _ in range(_AT_ONCE)))
+    await asyncio.gather(*(send(follows=bool(one % 2)) for one in range(_AT_ONCE)))
 
 
 @dataclass(frozen=True, slots=True)

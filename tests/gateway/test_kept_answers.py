@@ -13,7 +13,9 @@ from accelerator.gateway.answering import LONG, Answering
 from accelerator.gateway.client_sessions import Wishes
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.gateway.statements import Statement
+from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.kinds import ClientSession, Run
+from accelerator.gateway.trino.lasting_text import read_text
 from accelerator.gateway.workers import lasting
 from accelerator.gateway.workers.lasting import is_lasting
 from accelerator.gateway.workers.messages import bytes_of
@@ -32,7 +34,7 @@ class Worker:
     def __init__(self, frames, versions):
         self.frames, self.versions, self.runs = frames, versions, 0
 
-    async def run(self, _job, *, again, taken):
+    async def run(self, _job, *, again, taken, is_long):
         self.runs += 1
         versions = await self.versions()
         for number in range(self.frames):
@@ -79,11 +81,20 @@ def test_an_answer_that_moved_while_it_is_read_is_made_anew_for_the_next(warehou
 )
 @pytest.mark.parametrize("filling", [0, LONG])
 def test_what_depends_on_more_than_tables_has_no_key(call, filling):
+    class Reader:
+        async def run(self, job, *, again, is_long):
+            assert again and is_long
+            given = kinds.session_from_dict(job["client"])
+            read, words = read_text(job["text"], given)
+            yield Frame("rows", {"metrics": {}, "read": read, "words": words})
+
     async def run(words):
-        answering = Answering(Config(), GatewaySettings(), None)
+        answering = Answering(Config(), GatewaySettings(), Reader())
         sql = f"SELECT {words}, count(*){' ' * filling} FROM sales"
         client = ClientSession(user="me", catalog="lake", schema="shop")
         statement = Statement(sql, client, User("me"), "me", 0)
+        if filling:
+            assert await answering.read(statement, "me") == Run(sql)
         return await answering.key(statement, Run(sql), Wishes(), Access.all())
 
     assert asyncio.run(run(call)) is None

@@ -12,6 +12,7 @@ from rewrite.client import Client
 from rewrite.completed import completed
 from rewrite.definitions import Definitions
 from rewrite.dialects import translated_for
+from rewrite.errors import StatementTooDeepError
 from rewrite.located import is_defined
 from rewrite.parse import parse
 from rewrite.query_form import cross_join, uses
@@ -75,3 +76,37 @@ def test_thousands_of_terms_take_no_square(output: str) -> None:
     began = time.thread_time()
     translated_for(CLIENT, sql, "trino", lambda _: {"k": "int"}, ["lake"], "UTC")
     assert time.thread_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("sql", "count"),
+    [
+        ("SELECT 1", 0),
+        ("SELECT 1 FROM a, b.a", 2),
+        ("WITH a AS (SELECT 1 FROM t, t) SELECT 1 FROM a, a, t", 5),
+        ("WITH a AS (SELECT 1) SELECT 1 FROM a, a", 2),
+        ("WITH RECURSIVE a AS (SELECT 1 FROM t UNION ALL SELECT 1 FROM a) SELECT 1 FROM a, a", 4),
+        ("WITH RECURSIVE a AS (WITH b AS (SELECT 1 FROM a) SELECT 1 FROM b, b) SELECT 1 FROM a", 2),
+        (
+            "WITH a AS (SELECT 1 FROM t), b AS (WITH a AS (SELECT 1 FROM a, a) SELECT 1 FROM a, a)"
+            " SELECT 1 FROM b, b, c.a",
+            9,
+        ),
+        ("SELECT 1 FROM (WITH a AS (SELECT 1 FROM a, a) SELECT 1 FROM a) WHERE 1 IN (TABLE a)", 3),
+    ],
+)
+def test_tables_are_counted_as_if_each_item_were_written_in_its_place(sql, count) -> None:
+    assert Definitions().references(parse(sql, "trino")) == count
+
+
+def test_items_that_name_each_other_too_often_are_refused_before_anything_is_looked_up() -> None:
+    def doubled(levels: int) -> str:
+        items = ", ".join(f"w{n} AS (SELECT 1 FROM w{n - 1}, w{n - 1})" for n in range(1, levels))
+        return f"WITH w0 AS (SELECT 1 FROM t), {items} SELECT 1 FROM w{levels - 1}"
+
+    assert completed(parse(doubled(14), "trino"), "trino", CLIENT, ["lake"])
+    with pytest.raises(StatementTooDeepError, match=r"10,000 tables") as error:
+        completed(parse(doubled(15), "trino"), "trino", CLIENT, ["lake"])
+    assert "WITH" in error.value.message and error.value.hint
+    many = parse("SELECT 1 FROM " + ", ".join(["t"] * 10_001), "trino")
+    assert completed(many, "trino", CLIENT, ["lake"]) == (("lake", "d", "t"),)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
 
 Name = tuple[str, ...]
 """An identifier of one or more parts, as written: without quotes, lower case where it had none."""
@@ -268,3 +269,38 @@ Shown = (
     | ShowRoles
 )
 Request = OfSession | KillQuery | Shown | DescribeInput | DescribeOutput | Explain | Run | Refused
+_KINDS: Mapping[str, type[Any]] = {one.__name__: one for one in get_args(Request)}
+_NAMES = ("table", "name", "schema")
+"""Fields that may be names of several parts, which JSON has as lists."""
+
+
+def to_dict(request: Request) -> dict[str, Any]:
+    """For a message.
+
+    >>> to_dict(Use("s"))
+    {'kind': 'Use', 'request': {'schema': 's', 'catalog': None}}
+    """
+    return {"kind": type(request).__name__, "request": asdict(request)}
+
+
+def from_dict(given: Mapping[str, Any]) -> Request:
+    """Of a message; LookupError, TypeError or ValueError for what is none."""
+    fields = dict(given["request"])
+    for name in _NAMES:
+        if isinstance(fields.get(name), list):
+            fields[name] = tuple(fields[name])
+    request: Request = _KINDS[given["kind"]](**fields)
+    return request
+
+
+def session_to_dict(client: ClientSession) -> dict[str, Any]:
+    """For a message."""
+    return asdict(client) | {"capabilities": sorted(client.capabilities)}
+
+
+def session_from_dict(given: Mapping[str, Any]) -> ClientSession:
+    """Of a message; LookupError, TypeError or ValueError for what is none."""
+    fields = dict(given)
+    fields["client_tags"] = tuple(fields["client_tags"])
+    fields["capabilities"] = frozenset(fields["capabilities"])
+    return ClientSession(**fields)

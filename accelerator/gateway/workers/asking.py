@@ -68,26 +68,6 @@ from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
 
-_REQUESTS: Mapping[str, type[Any]] = {
-    one.__name__: one
-    for one in (
-        kinds.Use,
-        kinds.ShowCatalogs,
-        kinds.ShowSchemas,
-        kinds.ShowTables,
-        kinds.ShowColumns,
-        kinds.ShowCreate,
-        kinds.ShowStats,
-        kinds.ShowFunctions,
-        kinds.ShowSession,
-        kinds.ShowRoles,
-        kinds.DescribeInput,
-        kinds.DescribeOutput,
-        kinds.Explain,
-        kinds.Run,
-    )
-}
-
 
 def _timed(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row with its times, which are seconds since 1970, as times."""
@@ -148,17 +128,10 @@ class Job:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Job:
         """Of a message; LookupError, TypeError or ValueError for what is none."""
-        fields = dict(given["request"])
-        for name in ("table", "name", "schema"):
-            if isinstance(fields.get(name), list):
-                fields[name] = tuple(fields[name])
-        client = dict(given["client"])
-        client["client_tags"] = tuple(client["client_tags"])
-        client["capabilities"] = frozenset(client["capabilities"])
         access = Access.from_json(given["access"])
         return cls(
-            _REQUESTS[given["kind"]](**fields),
-            ClientSession(**client),
+            kinds.from_dict(given),
+            kinds.session_from_dict(given["client"]),
             access,
             float(given["timeout_s"]),
             bool(given["accelerate"]),

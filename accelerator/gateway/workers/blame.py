@@ -23,6 +23,8 @@ _OWN_FAULTS = frozenset(
     }
 )
 """Signals by which a process dies of what it does itself."""
+JAVA_ENDED = 79
+"""The status with which a worker ends whose Java process has ended."""
 _BUSY_S = 0.1
 """A thread that used less of a processor, while its worker was silent, doesn't hold its lock."""
 
@@ -69,6 +71,8 @@ class Death:
         code = os.waitstatus_to_exitcode(self.status)
         if code == -signal.SIGKILL and self.out_of_memory:
             return "the system killed it for its memory"
+        if code == JAVA_ENDED:
+            return "its Java process has ended"
         if code >= 0:
             return f"it ended with status {code}"
         try:

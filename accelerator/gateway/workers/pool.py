@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -34,6 +35,7 @@ from accelerator.gateway.workers.memory_limits import (
     worker_bytes,
 )
 from accelerator.gateway.workers.messages import Header
+from accelerator.gateway.workers.turns import Turns
 from accelerator.gateway.workers.worker import Frame, Worker, WorkerLostError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.memory import LEAST, budget
@@ -57,7 +59,11 @@ _WAIT_MAX_S, _WAIT_BLAMED_MAX_S = 30.0, 1.0
 _LOOK_S = 0.25
 _OPEN_S = 180.0
 """A worker that needs longer to open its session never will."""
-_SUSPECTS_AT_ONCE = 2
+_SUSPECTS_AT_ONCE = _LONG_AT_ONCE = 2
+_NICENESS = 5
+"""By how much processes that run one statement at a time yield to others."""
+OF_ONE = 3 / 4
+"""The part of all places that one user may have."""
 _IDLE_S = 60.0
 _REMEMBERED_S, _REMEMBERED_MAX = 600.0, 1024
 """How long a statement that ended a worker isn't run again."""
@@ -110,16 +116,20 @@ class PoolSettings:
 
 
 class _Isolation:
-    """Workers that run one statement at a time, made when one is needed, and kept for a minute."""
+    """Workers that run one statement at a time, made when one is needed, and kept for a minute.
+
+    A user has one of them at most.
+    """
 
     def __init__(self, at_once: int, made: Callable[[], Awaitable[Worker]]) -> None:
-        self._slots, self._made = asyncio.Semaphore(at_once), made
+        self._made = made
+        self._turns = Turns(_places(at_once), 1)
         self._idle: list[tuple[Worker, float]] = []
 
     @asynccontextmanager
-    async def worker(self) -> AsyncIterator[Worker]:
+    async def worker(self, user: str) -> AsyncIterator[Worker]:
         """One that runs nothing else; if anything of it goes on after that, it's killed."""
-        async with self._slots:
+        async with self._turns.place(user):
             worker = None
             while worker is None and self._idle:
                 idle, _ = self._idle.pop()
@@ -178,11 +188,21 @@ class _Deadly:
 
 def _digest(job: Header) -> bytes:
     """Hashes the statement, independent of its user."""
-    parts = ("kind", "request", "call", "path", "query", "body")
+    parts = ("kind", "request", "call", "path", "query", "body", "text")
     client = job.get("client", {})
     place = [client.get(key) for key in ("catalog", "schema", "time_zone")]
     text = orjson.dumps([[job.get(key) for key in parts], place])
     return hashlib.sha256(text).digest()
+
+
+def _places(count: int) -> Callable[[Turns[str]], str | None]:
+    """Returns a function that finds a place among so many that are alike."""
+    return lambda turns: "any" if turns.taken["any"] < count else None
+
+
+def _share_of(job: Header) -> str:
+    """Returns whose turns the job takes: the user who logged in, in whosever name it's asked."""
+    return str(job.get("login") or _user(job))
 
 
 def _user(job: Header) -> str:
@@ -199,13 +219,15 @@ class Pool:
         self._every: set[Worker] = set()
         self._spark: asyncio.Task[Worker] | None = None
         self._number = 0
-        self._free = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
-        self._notifying: set[asyncio.Task[None]] = set()
         self._deadly = _Deadly()
-        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(spark=False))
-        self._dangerous = _Isolation(1, lambda: self._made(spark=False))
-        self._with_spark = _Isolation(1, lambda: self._made(spark=True))
+        threads = settings.workers * settings.threads
+        self._turns = Turns(self._free_worker, math.ceil(OF_ONE * threads))
+        self._in_spark = Turns(_places(settings.threads), math.ceil(OF_ONE * settings.threads))
+        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(alone=True))
+        self._long = _Isolation(_LONG_AT_ONCE, lambda: self._made(alone=True))
+        self._dangerous = _Isolation(1, lambda: self._made(alone=True))
+        self._with_spark = _Isolation(1, lambda: self._made(spark=True, alone=True))
         self._groups = ControlGroups.opened(settings.cgroup)
         self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
@@ -217,20 +239,26 @@ class Pool:
     async def start(self) -> None:
         """Starts the workers; NoWorkerError where the first one can't open its session."""
         self._tasks = [asyncio.create_task(self._watch())]
-        first = await self._made(spark=False)
+        first = await self._made()
         self._tasks.append(asyncio.create_task(self._keep(first)))
         self._tasks += [
             asyncio.create_task(self._keep(None)) for _ in range(self.settings.workers - 1)
         ]
 
     async def run(
-        self, job: Header, *, again: bool, taken: Taken = lambda _pid, _number: None
+        self,
+        job: Header,
+        *,
+        again: bool,
+        taken: Taken = lambda _pid, _number: None,
+        is_long: bool = False,
     ) -> AsyncGenerator[Frame, None]:
         """What a worker says of the statement: `rows`, or an `error`.
 
         With `again` it may be run once more where a worker dies before the first frame, and without
-        if it hadn't begun. `taken` is told of each worker that gets it. DeadlyStatementError if a
-        worker died of it, now or lately.
+        if it hadn't begun. `taken` is told of each worker that gets it. A text that `is_long` is
+        read in a process that reads nothing else. DeadlyStatementError if a worker died of it, now
+        or lately.
         """
         self._deadly.check(job)
         spark, alone, tries = False, self._deadly.is_dangerous(job), 0
@@ -239,7 +267,8 @@ class Pool:
         while True:
             given = False
             try:
-                async with self._chosen(spark=spark, alone=alone, tries=tries) as worker:
+                isolation = self._isolation(spark=spark, alone=alone, tries=tries, is_long=is_long)
+                async with self._chosen(isolation, _share_of(job), spark=spark) as worker:
                     self._number += 1
                     number = self._number
                     taken(worker.pid, number)
@@ -263,8 +292,6 @@ class Pool:
                 alone = alone or error.fate is Fate.SUSPECT
                 self.retries += 1
                 _log.warning("a statement is asked again: %s", error.message)
-            finally:
-                await self._notify()
 
     def _limited(self, job: Header, limit_s: float) -> tuple[float, Header]:
         """Returns the time limit and the order of a statement whose patterns may take long."""
@@ -290,15 +317,28 @@ class Pool:
                 self._suspected({"job": job}, error.death.words)
             raise DeadlyStatementError(error.death.words) from error
 
+    def _isolation(
+        self, *, spark: bool, alone: bool, tries: int, is_long: bool
+    ) -> _Isolation | None:
+        """Returns the workers that run the statement beside no other; None for the usual ones."""
+        if alone:
+            return self._with_spark if spark else self._suspects if tries else self._dangerous
+        return self._long if is_long and not spark else None
+
     @asynccontextmanager
-    async def _chosen(self, *, spark: bool, alone: bool, tries: int) -> AsyncIterator[Worker]:
-        """A worker for a statement; one that runs nothing else if that's needed."""
-        if not alone:
-            yield await self._spark_worker() if spark else await self._next()
-            return
-        isolation = self._with_spark if spark else self._suspects if tries else self._dangerous
-        async with isolation.worker() as worker:
-            yield worker
+    async def _chosen(
+        self, isolation: _Isolation | None, user: str, *, spark: bool
+    ) -> AsyncIterator[Worker]:
+        """A worker for a statement of that user, once it's the user's turn."""
+        if isolation is not None:
+            async with isolation.worker(user) as worker:
+                yield worker
+        elif spark:
+            async with self._in_spark.place(user):
+                yield await self._spark_worker()
+        else:
+            async with self._turns.place(user) as worker:
+                yield worker
 
     async def maintained(
         self, schedule: Schedule, *, spark: bool = False
@@ -352,7 +392,7 @@ class Pool:
 
     async def close(self) -> None:
         """Ends all of them, whatever they run."""
-        tasks = [*self._tasks, *self._notifying, *([self._spark] if self._spark else [])]
+        tasks = [*self._tasks, *([self._spark] if self._spark else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -365,21 +405,20 @@ class Pool:
         for worker in every:
             _forget(worker)
 
-    async def _next(self) -> Worker:
-        """The one that runs the fewest statements, once one runs fewer than it may.
+    def _free_worker(self, turns: Turns[Worker]) -> Worker | None:
+        """Returns the one that runs the fewest statements, None if each runs as many as it may.
 
         One that is late with a ping gets none: it may hang, though it looks idle.
         """
-        async with self._free:
-            while True:
-                free = [
-                    w
-                    for w in self._workers
-                    if w.load < self.settings.threads and not w.is_late and not w.gone.is_set()
-                ]
-                if free:
-                    return min(free, key=lambda worker: worker.load)
-                await self._free.wait()
+        taken = turns.taken
+        free = [
+            worker
+            for worker in self._workers
+            if taken[worker] + worker.stopping < self.settings.threads
+            and not worker.is_late
+            and not worker.gone.is_set()
+        ]
+        return min(free, key=lambda one: taken[one] + one.stopping, default=None)
 
     async def _spark_worker(self) -> Worker:
         """The one that may start Spark; made by the first who asks."""
@@ -389,16 +428,6 @@ class Pool:
                 self._replaced(known.result())
             known = self._spark = asyncio.create_task(self._made(spark=True))
         return await asyncio.shield(known)
-
-    async def _notify(self) -> None:
-        async with self._free:
-            self._free.notify_all()
-
-    def _changed(self) -> None:
-        """Wakes the statements that wait for a worker."""
-        task = asyncio.create_task(self._notify())
-        self._notifying.add(task)
-        task.add_done_callback(self._notifying.discard)
 
     async def _watch(self) -> None:
         """Looks after every worker, again and again, as long as the gateway runs."""
@@ -418,7 +447,7 @@ class Pool:
                 else:
                     worker.look(late_s)
             self._kill_retired()
-            for isolation in (self._suspects, self._dangerous, self._with_spark):
+            for isolation in (self._suspects, self._long, self._dangerous, self._with_spark):
                 isolation.trim()
 
     def _kill_retired(self) -> None:
@@ -440,14 +469,14 @@ class Pool:
         while True:
             if worker is None:
                 try:
-                    worker = await self._made(spark=False)
+                    worker = await self._made()
                 except (AcceleratorError, OSError) as error:
                     failures += 1
                     _log.error("no worker can be started: %s", error)
                     await asyncio.sleep(min(_WAIT_MAX_S, 0.5 * 2 ** min(failures, 10)))
                     continue
             self._workers.append(worker)
-            await self._notify()
+            self._turns.give()
             try:
                 await worker.gone.wait()
             finally:
@@ -473,7 +502,8 @@ class Pool:
         overdue = "overdue" if worker.is_retired else "died"
         self.ends["silent" if worker.was_silent else overdue] += 1
 
-    async def _made(self, *, spark: bool) -> Worker:
+    async def _made(self, *, spark: bool = False, alone: bool = False) -> Worker:
+        """A new worker; one that is `alone` runs one statement at a time, behind all others."""
         ledger = Ledger(self.settings.threads)
         pid, ours = await self._template.fork(ledger)
         worker = Worker(
@@ -481,8 +511,9 @@ class Pool:
             ledger,
             self._template,
             spark=spark,
+            alone=alone,
             silence_s=self.settings.silence_s,
-            changed=self._changed,
+            changed=self._turns.give,
             suspected=self._suspected,
             killed_for_memory=lambda: self._killed_for_memory(worker),
         )
@@ -493,7 +524,7 @@ class Pool:
         try:
             await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
             limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
-            worker.send(self._order(spark) | limits)
+            worker.send(self._order(spark) | limits | {"niceness": _NICENESS * alone})
             async with asyncio.timeout(_OPEN_S):
                 await worker.ready
         except TimeoutError as error:

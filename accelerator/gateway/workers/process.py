@@ -25,9 +25,12 @@ from accelerator.engines.starting import scratch
 from accelerator.engines.starting.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
 from accelerator.gateway.access.rulings import Rulings, noting
+from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.lasting_text import read_text
 from accelerator.gateway.workers import messages
 from accelerator.gateway.workers.asking import Answer, Asking, Job, Telling
+from accelerator.gateway.workers.blame import JAVA_ENDED
 from accelerator.gateway.workers.explanations import Explanations
 from accelerator.gateway.workers.ledger import Notes, report_overflows
 from accelerator.gateway.workers.messages import Header
@@ -45,6 +48,8 @@ _AHEAD = 2
 """Pieces that are sent before the gateway has asked for more."""
 _CLOSE_S = 1.0
 _WATCH_S = 1.0
+_JAVA_ENDS_S = 0.5
+"""A statement may fail so long before the system reports that Java has ended."""
 _PIECE_BYTES = 4 * 1024**2
 _BATCH_ROWS = 65_536
 
@@ -159,6 +164,7 @@ class _Worker:
         if order["data_bytes"] and not limit_data(order["data_bytes"], order["jvm_bytes"]):
             _log.warning("the system doesn't limit this worker's memory")
         try:
+            os.nice(order["niceness"])
             config = Config(**order["config"])
             self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
             self._asking = Asking(order["gateway"])
@@ -176,12 +182,20 @@ class _Worker:
         return True
 
     def _watch(self, silence_s: float) -> None:
-        """Reports once that tasks of Spark go on so long after they were stopped."""
+        """Reports once that tasks of Spark go on so long after they were stopped.
+
+        The process ends with its Java: what ran may have ended that, and nothing else can run.
+        """
         with suppress(_GoneError):
             while not self._sessions.has_stuck_tasks(silence_s):
+                self._end_without_java()
                 time.sleep(_WATCH_S)
             _log.warning("Spark's tasks can't be stopped; the worker is to be replaced")
             self._send({"kind": "worn"})
+
+    def _end_without_java(self, wait_s: float = 0.0) -> None:
+        if self._sessions.has_lost_java(wait_s):
+            os._exit(JAVA_ENDED)
 
     def close(self) -> None:
         """Closes the sessions, as far as that takes a moment: nothing is left on the disk."""
@@ -237,6 +251,9 @@ class _Worker:
             if "call" in header["job"]:
                 self._call(header, statement)
                 return
+            if "text" in header["job"]:
+                self._read(number, header["job"])
+                return
             job = Job.from_dict(header["job"])
             with (
                 self._sessions.using(job.zone) as session,
@@ -256,7 +273,9 @@ class _Worker:
             raise
         except BaseException as error:
             # Whatever it is, one statement fails, and the worker goes on.
-            if not isinstance(error, AcceleratorError):
+            is_ours = isinstance(error, AcceleratorError)
+            self._end_without_java(0.0 if is_ours else _JAVA_ENDS_S)
+            if not is_ours:
                 _log.warning("a statement failed: %s: %s", type(error).__name__, error)
             header = _failure(number, error, rulings)
             if isinstance(error, MemoryError):
@@ -264,6 +283,12 @@ class _Worker:
             self._send(header)
         finally:
             self._statements.pop(number, None)
+
+    def _read(self, number: int, job: Header) -> None:
+        """Reports what a long text asks for, and the words under which its answer is cached."""
+        read, words = read_text(job["text"], kinds.session_from_dict(job["client"]))
+        about: Header = {"metrics": {}, "read": read, "words": words}
+        self._send({"kind": "rows", "id": number, **about})
 
     def _call(self, header: Header, statement: _Statement) -> None:
         """Does what the API asks for; its answer is one piece of JSON."""

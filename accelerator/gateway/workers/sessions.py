@@ -120,6 +120,10 @@ class Sessions:
         """
         return SHARED.has_stuck_tasks(seconds)
 
+    def has_lost_java(self, wait_s: float = 0.0) -> bool:
+        """Returns whether the Java process that one of them has started is no more."""
+        return SHARED.has_lost_java(wait_s)
+
     def _opened_now(self) -> list[Accelerator]:
         with self._lock:
             opened = [one.opened for one in self._kept.values() if one.opened.done()]

@@ -97,15 +97,17 @@ class Worker:
         *,
         spark: bool,
         silence_s: float,
+        alone: bool = False,
         changed: Callable[[], None] = lambda: None,
         suspected: Callable[[Header, str], None] = lambda _order, _how: None,
         killed_for_memory: Callable[[], bool] = lambda: False,
     ) -> None:
         """`changed` hears that it may take statements again, or never will.
 
+        One that is `alone` runs one statement at a time, so that nobody waits if it's late.
         `suspected` hears of each order that may have made it silent, or alone ended it.
         """
-        self.pid, self.spark = pid, spark
+        self.pid, self.spark, self._alone = pid, spark, alone
         self.since = time.time()
         self.began = time.monotonic()
         self.running: dict[int, _Waiting] = {}
@@ -143,6 +145,11 @@ class Worker:
     def send(self, header: Header) -> None:
         """Says something to it; nothing, where it's dead."""
         self.link.send(header)
+
+    @property
+    def stopping(self) -> int:
+        """How many statements were stopped and haven't ended."""
+        return len(self._stopping)
 
     @property
     def load(self) -> int:
@@ -210,9 +217,11 @@ class Worker:
 
     def _take(self, header: Header, body: Body) -> None:
         kind = header.get("kind")
-        if kind == "pong":
+        if kind == "pong" or self._pinged is not None:  # each message is a sign of life
             self._answered()
-        elif kind == "ready":
+        if kind == "pong":
+            return
+        if kind == "ready":
             if header.get("version") != messages.VERSION:
                 raise MessageError(f"a worker speaks version {header.get('version')}")
             if not self.ready.done():  # whoever waited may be gone
@@ -297,7 +306,7 @@ class Worker:
         if self._busy or stopped:
             self._move(Death(None, hung=self._busy, stopped=stopped, ran=self._ledger.running()))
         hogs = set() if stopped else blame.busy(self._before, spent, _REPLACE_S)
-        if (hogs or stopped) and not self.is_retired:
+        if (stopped or (hogs and not self._alone)) and not self.is_retired:
             for number in hogs & self._orders.keys():
                 self._suspected(self._orders[number], "")
             self.retire()
