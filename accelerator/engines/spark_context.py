@@ -90,16 +90,19 @@ class SharedContext:
                     self._interrupted.pop(tag, None)
         return False
 
-    def has_lost_java(self, wait_s: float = 0.0) -> bool:
-        """Returns whether the Java process of our own context has ended, or does so in `wait_s`."""
+    def java_status(self, wait_s: float = 0.0) -> int | None:
+        """Returns the status with which the Java process of our own context has ended.
+
+        None if it runs for another `wait_s` seconds, or there is none. As `Popen.returncode`.
+        """
         with self._lock:
             gateway = getattr(self._context, "_gateway", None)
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
         if process is None:
-            return False
+            return None
         with suppress(subprocess.TimeoutExpired):
             process.wait(wait_s)
-        return process.returncode is not None
+        return process.returncode
 
 
 SHARED = SharedContext()

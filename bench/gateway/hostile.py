@@ -21,8 +21,8 @@ from tests.gateway import hostile
 
 USER = "hostile"
 _CLIENTS = 8
-_AT_ONCE = 4
-"""Connections of the hostile client."""
+_AT_ONCE = 8
+"""Connections of the hostile client. Every other one leaves its statements alone."""
 _SLOW_S = 2.0
 _PATIENCE_S = 5.0
 """The hostile client cancels what takes longer, and goes on."""

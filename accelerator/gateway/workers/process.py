@@ -48,6 +48,7 @@ _AHEAD = 2
 """Pieces that are sent before the gateway has asked for more."""
 _CLOSE_S = 1.0
 _WATCH_S = 1.0
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 _JAVA_ENDS_S = 0.5
 """A statement may fail so long before the system reports that Java has ended."""
 _PIECE_BYTES = 4 * 1024**2
@@ -194,7 +195,11 @@ class _Worker:
             self._send({"kind": "worn"})
 
     def _end_without_java(self, wait_s: float = 0.0) -> None:
-        if self._sessions.has_lost_java(wait_s):
+        """Ends as Java has ended: killed by another process, or of what it did itself."""
+        status = self._sessions.java_status(wait_s)
+        if status in _KILLED:
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif status is not None:
             os._exit(JAVA_ENDED)
 
     def close(self) -> None:

@@ -120,9 +120,9 @@ class Sessions:
         """
         return SHARED.has_stuck_tasks(seconds)
 
-    def has_lost_java(self, wait_s: float = 0.0) -> bool:
-        """Returns whether the Java process that one of them has started is no more."""
-        return SHARED.has_lost_java(wait_s)
+    def java_status(self, wait_s: float = 0.0) -> int | None:
+        """Returns how the Java process of theirs has ended, None if it runs or there is none."""
+        return SHARED.java_status(wait_s)
 
     def _opened_now(self) -> list[Accelerator]:
         with self._lock:
