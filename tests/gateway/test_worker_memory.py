@@ -40,7 +40,10 @@ def test_a_limit_is_derived_from_the_machine():
     assert worker_bytes(7, _GIB, 2) == 7
     config = Config.load(None, warehouse="w", spark_conf={"spark.driver.memory": "3g"})
     assert jvm_bytes(0, config) == 8 * _GIB and jvm_bytes(9, config) == 9
-    assert jvm_bytes(0, Config.load(None, warehouse="w")) == 4 * _GIB
+    plain = Config.load(None, warehouse="w")
+    assert plain.spark_driver_memory == "4g" and jvm_bytes(0, plain) == 10 * _GIB
+    small = Config.load(None, warehouse="w", spark_driver_memory="512m")
+    assert jvm_bytes(0, small) == 3 * _GIB
 
 
 def test_children_have_a_limit_of_their_own():

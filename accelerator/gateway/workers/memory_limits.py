@@ -45,7 +45,7 @@ def jvm_bytes(setting: int, config: Config) -> int:
     Beside the heap there are as many bytes of buffers at most, and code, stacks and metadata.
     """
     conf = config.spark_conf
-    heap = spark_bytes(conf.get(_HEAP, ""), "m") or _GIB
+    heap = spark_bytes(conf.get(_HEAP) or config.spark_driver_memory, "m") or _GIB
     return setting or 2 * heap + 2 * _GIB + spark_bytes(conf.get(_OFF_HEAP, ""), "b")
 
 
