@@ -12,7 +12,15 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from rewrite.bounds import CODE, TooDeepError, check_length, measured, tokens_of, trees_of
+from rewrite.bounds import (
+    CODE,
+    TooDeepError,
+    check_length,
+    measured,
+    tokens_of,
+    trees_of,
+    uncollected,
+)
 from rewrite.conserved import lost
 from rewrite.reason import Declined
 from rewrite.spelling import mark, take
@@ -54,6 +62,7 @@ _HINT = re.compile(
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
+@uncollected()
 def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     """The one statement of the text; SqlglotError if it can't be parsed, TooDeepError among them.
 
