@@ -111,10 +111,10 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
         if (word == "match" and token.token_type.name in _WORDS) or kept:
             token.text, marked = _MARK + token.text, True
     spelled = dialect == "spark" and mark(tokens)
-    tree = _one(trees_of(tokens, sql, dialect, work))
+    tree = _only(trees_of(tokens, sql, dialect, work))
     if dialect == "spark" and isinstance(tree, exp.Query):
         _check_conserved(tree, tokens)
-        tree = _one(trees_of(tokens, sql, dialect, work))
+        tree = _only(trees_of(tokens, sql, dialect, work))
     if spelled:
         take(tree)
     for node in tree.find_all(exp.Anonymous, exp.Identifier) if marked else ():
@@ -123,7 +123,7 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
     return tree
 
 
-def _one(trees: list[exp.Expression | None]) -> exp.Expression:
+def _only(trees: list[exp.Expression | None]) -> exp.Expression:
     """Returns the only tree; ParseError if there are others, or none."""
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("It isn't one statement.")
