@@ -9,8 +9,10 @@ parser reads again. A budget of tree nodes bounds what this measure doesn't fore
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 
@@ -58,12 +60,30 @@ def too_deep(error: ParseError) -> StatementTooDeepError:
     return StatementTooDeepError(f"the statement isn't parsed: {error}", hint=HINT)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pauses the garbage collector, also as a decorator.
+
+    The tokens and the tree of a long text are many new objects, and none of them is garbage yet.
+    Over them the collector would walk through the whole process again and again, which takes
+    twice as long as parsing. The bounds limit what can be made meanwhile.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @cache
 def dialect_of(name: str) -> Dialect:
     """Returns the parser's dialect of that name, made once."""
     return Dialect.get_or_raise(name)
 
 
+@uncollected()
 def tokens_of(sql: str, dialect: str, *, many: bool = False) -> list[Token]:
     """Cuts a text into tokens; how they nest isn't measured, because nothing parses them.
 
@@ -115,6 +135,7 @@ def _check_prefixes(tokens: Sequence[Token]) -> None:
         raise TooDeepError(f"It has more than {DEPTH_MAX} prefixes, as IF without parentheses.")
 
 
+@uncollected()
 def trees_of(tokens: list[Token], sql: str, dialect: str, work: int) -> list[exp.Expression | None]:
     """Parses tokens that were measured; raises TooDeepError or the parser's own errors.
 

@@ -12,7 +12,15 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from rewrite.bounds import CODE, TooDeepError, check_length, measured, tokens_of, trees_of
+from rewrite.bounds import (
+    CODE,
+    TooDeepError,
+    check_length,
+    measured,
+    tokens_of,
+    trees_of,
+    uncollected,
+)
 from rewrite.conserved import lost
 from rewrite.reason import Declined
 from rewrite.spelling import mark, take
@@ -54,6 +62,7 @@ _HINT = re.compile(
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
+@uncollected()
 def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     """The one statement of the text; SqlglotError if it can't be parsed, TooDeepError among them.
 
@@ -102,27 +111,32 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
         if (word == "match" and token.token_type.name in _WORDS) or kept:
             token.text, marked = _MARK + token.text, True
     spelled = dialect == "spark" and mark(tokens)
-    trees = trees_of(tokens, sql, dialect, work)
-    if len(trees) != 1 or trees[0] is None:
-        raise ParseError("It isn't one statement.")
-    if dialect == "spark" and isinstance(trees[0], exp.Query):
-        _check_conserved(tokens, sql, work)
+    tree = _only(trees_of(tokens, sql, dialect, work))
+    if dialect == "spark" and isinstance(tree, exp.Query):
+        _check_conserved(tree, tokens)
+        tree = _only(trees_of(tokens, sql, dialect, work))
     if spelled:
-        take(trees[0])
-    for node in trees[0].find_all(exp.Anonymous, exp.Identifier) if marked else ():
+        take(tree)
+    for node in tree.find_all(exp.Anonymous, exp.Identifier) if marked else ():
         if isinstance(node.this, str) and node.this.startswith(_MARK):
             node.set("this", node.this.removeprefix(_MARK))
+    return tree
+
+
+def _only(trees: list[exp.Expression | None]) -> exp.Expression:
+    """Returns the only tree; ParseError if there are others, or none."""
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("It isn't one statement.")
     return trees[0]
 
 
-def _check_conserved(tokens: list[Token], sql: str, work: int) -> None:
-    """UnsureError where the tree lacks what the text has, or has it elsewhere.
+def _check_conserved(tree: exp.Expression, tokens: list[Token]) -> None:
+    """Raises UnsureError if the tree lacks what the text has, or has it elsewhere.
 
-    Writing a tree back changes it; a second one is made sooner than a copy.
+    Writes the tree back, which changes it. Parsing another one is faster than a copy, and a text
+    that is refused needs no other.
     """
-    (tree,) = trees_of(tokens, sql, "spark", work)
-    written = "" if tree is None else tree.sql("spark", copy=False, comments=False)
-    missing = lost(tokens, tokens_of(written, "spark"))
+    missing = lost(tokens, tokens_of(tree.sql("spark", copy=False, comments=False), "spark"))
     if missing is not None:
         raise UnsureError(f"The parser reads it otherwise than it's written, at: {missing[:40]}")
 

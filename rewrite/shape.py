@@ -15,6 +15,7 @@ from typing import cast
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from rewrite.bounds import TOKENS_MAX
 from rewrite.expr import Literal, Parameter
 from rewrite.literals import date_literal
 from rewrite.parse import parse
@@ -91,8 +92,8 @@ def shape_of(sql: str, *, trino: bool = False) -> Shape | None:
             after = False
             continue
         constant = _constant(piece)
-        if constant is None or after:
-            return None
+        if constant is None or after or len(constants) == TOKENS_MAX:
+            return None  # nothing parses a text of more tokens
         kinds.append(constant[0])
         constants.append(constant[1])
         after = True

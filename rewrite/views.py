@@ -8,7 +8,9 @@ the types that it was made with is read as that SELECT.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from sqlglot import TokenType, exp
 
@@ -29,6 +31,8 @@ _DEPTH_MAX = 8
 _CHARACTERS_MAX = 200_000
 _NAMED = frozenset({"this", "db", "catalog", "alias"})
 _INNER = "acc_view"
+_NAME_PARTS = ("this", "db", "catalog")
+"""The parts of a table's name in its node, last first."""
 
 
 Views = Callable[[tuple[str, ...]], ViewFacts | None]
@@ -80,8 +84,7 @@ class _Inlining:
     def _select(self, view: ViewFacts, depth: int) -> str:
         """The view's SELECT over tables of full names, with the view's columns as outputs."""
         if view.name not in self._derived:
-            text = _qualified(view)
-            tree = _select(text)
+            text, tree = qualified(view)
             inner = self.text(text, tree, depth + 1)
             if inner is not None:
                 text, tree = inner, _select(inner)
@@ -157,18 +160,45 @@ def _select(text: str) -> exp.Select:
     return tree
 
 
-def _qualified(view: ViewFacts) -> str:
-    """Its SELECT with full names."""
-    changes, defined = [], Definitions()
-    for node in _select(view.sql).find_all(exp.Table):
-        if is_defined(node, defined):
-            continue
+def qualified(view: ViewFacts) -> tuple[str, exp.Select]:
+    """Its SELECT with full names, and the tree of that text.
+
+    The tree is changed as the text is, because parsing a long text again takes as long as before.
+    """
+    tree, changes, defined = _select(view.sql), [], Definitions()
+    tables = [node for node in tree.find_all(exp.Table) if not is_defined(node, defined)]
+    full: list[tuple[str, ...]] = []
+    for node in tables:
         if not all(isinstance(part, exp.Identifier) for part in node.parts):
             raise _unsupported(f"It reads {node.sql(dialect='spark')[:60]}.")
         start, end = node.parts[0].meta["start"], node.parts[-1].meta["end"] + 1
-        full = view.full(tuple(part.name for part in node.parts))
-        changes.append((start, end, ".".join(quote(part, "spark") for part in full)))
-    return _spliced(view.sql, changes)
+        full.append(view.full(tuple(part.name for part in node.parts)))
+        changes.append((start, end, ".".join(quote(part, "spark") for part in full[-1])))
+    text = _spliced(view.sql, changes)
+    if any(len(names) > len(_NAME_PARTS) for names in full):
+        return text, _select(text)  # of more parts the parser makes a path
+    _move(tree, changes)
+    for node, names in zip(tables, full, strict=True):
+        start, parts = node.parts[0].meta["start"], []
+        for name in names:
+            end = start + len(quote(name, "spark"))
+            parts.append(exp.to_identifier(name, quoted=True))
+            parts[-1].meta.update(start=start, end=end - 1)
+            start = end + 1
+        for key, part in zip(_NAME_PARTS, reversed(parts), strict=False):
+            node.set(key, part)
+    return text, tree
+
+
+def _move(tree: exp.Expression, changes: Sequence[tuple[int, int, str]]) -> None:
+    """Moves the places in the tree's nodes as `_spliced` moves the text."""
+    ordered = sorted(changes)
+    ends = [end for _, end, _ in ordered]
+    moved = [0, *accumulate(len(text) - (end - start) for start, end, text in ordered)]
+    for node in tree.walk():
+        for key in ("start", "end") if node.meta else ():
+            if key in node.meta:
+                node.meta[key] += moved[bisect_right(ends, node.meta[key])]
 
 
 def _without_star(text: str, tree: exp.Select, block: Block) -> tuple[str, list[str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from sqlglot.errors import ParseError
 
+import rewrite.parse
+from rewrite.bounds import trees_of
 from rewrite.parse import UnsureError, parse
 
 
@@ -35,3 +39,26 @@ def test_errors_have_no_codes_for_a_terminal(sql: str) -> None:
         parse(sql)
     assert "\x1b" not in str(found.value)
     assert "Line 1" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "trees"),
+    [
+        ("SELECT g FROM t UNION ALL SELECT h FROM u", 2),
+        ("SELECT g FROM t UNION ALL VALUES (1), (2)", 1),  # refused: the parser makes it a SELECT
+        ("SELECT a b c FROM t", 1),
+        ("DROP TABLE t", 1),
+    ],
+)
+def test_a_refused_text_is_read_once_and_a_query_twice(sql: str, trees: int, monkeypatch) -> None:
+    """Reading a long text takes half a second."""
+    texts: list[str] = []
+
+    def counted(tokens, sql, dialect, work):
+        texts.append(sql)
+        return trees_of(tokens, sql, dialect, work)
+
+    monkeypatch.setattr(rewrite.parse, "trees_of", counted)
+    with suppress(ParseError):
+        parse(sql)
+    assert texts == [sql] * trees

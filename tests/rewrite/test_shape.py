@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rewrite.bind import bind_block
 from rewrite.block import Block
+from rewrite.bounds import TOKENS_MAX
 from rewrite.expr import Expr, Literal, Parameter, transform, walk
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
@@ -93,6 +94,12 @@ def test_a_text_that_is_read_in_more_than_one_way_has_no_shape(condition: str) -
 )
 def test_operands_of_comparisons_are_parameters(condition: str, free: list[str]) -> None:
     assert _free(condition) == free
+
+
+def test_more_constants_than_a_text_may_have_tokens_have_no_shape() -> None:
+    numbers = ", ".join(["1"] * TOKENS_MAX)
+    assert shape_of(f"SELECT a FROM t WHERE b IN ({numbers})") is not None
+    assert shape_of(f"SELECT a FROM t WHERE b IN ({numbers}, 1)") is None
 
 
 def test_only_where_has_parameters() -> None:

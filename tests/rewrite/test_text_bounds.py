@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import time
 from contextlib import suppress
@@ -202,3 +203,26 @@ def test_many_words_are_counted_before_they_are_cut(text, monkeypatch):
 def test_a_long_list_of_decimals_is_parsed():
     values = ", ".join(f"{n}.5e-3" for n in range(TOKENS_MAX // 2 - 10))
     assert work_of(tokens_of(f"SELECT {values}", "spark")) < TOKENS_MAX
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_collector_does_not_run_while_a_text_is_parsed(is_enabled) -> None:
+    """The collector takes twice as long as the parser over a long text."""
+    runs: list[str] = []
+
+    def count(phase: str, _: object) -> None:
+        runs.append(phase)
+
+    gc.callbacks.append(count)
+    try:
+        if not is_enabled:
+            gc.disable()
+        parse(f"SELECT a FROM t WHERE a IN ({', '.join(map(str, range(5_000)))})")
+        with suppress(TooDeepError):
+            tokens_of("'a' " * 50_000, "spark")
+        parsed = len(runs)
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
+        gc.callbacks.remove(count)
+    assert parsed == 0 if not is_enabled else parsed <= 4

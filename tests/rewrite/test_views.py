@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
+import rewrite.views
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts, ViewFacts
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
-from rewrite.views import inlined
+from rewrite.views import inlined, qualified
 
 _COLUMNS = (("g", "string"), ("v", "int"), ("d", "date"))
 _ALL = "SELECT * FROM t WHERE v > 1"
@@ -131,3 +133,55 @@ def test_views_over_views_without_end() -> None:
 def test_what_is_left_to_spark(sql, select, columns) -> None:
     with pytest.raises(DeclinedError):
         _inlined(sql, w=(select, columns))
+
+
+_QUALIFIED = (
+    "SELECT g FROM t",
+    "FROM t SELECT t.g, upper(g) AS h",
+    "SELECT * FROM `t`, DB . u WHERE t.v > abs(u.v)",
+    "WITH t AS (SELECT g, count(*) AS n FROM db.t GROUP BY g) SELECT t.*, u.v FROM t JOIN u",
+    "SELECT /* t */ x.g, trunc(x.d, 'WEEK') FROM t AS x JOIN (SELECT max(v) v FROM u) y USING (v)",
+    "SELECT g FROM t VERSION AS OF 1 WHERE v IN (SELECT v FROM other.db.u) OR d = DATE '2020-1-1'",
+    "SELECT g FROM (SELECT g FROM t UNION SELECT cast(v AS string) FROM u) q, t",
+    "SELECT g FROM nested.space.t WHERE v::bigint > 1",
+)
+
+
+@pytest.mark.parametrize("namespace", [("db",), ("a b", "c`d")])
+@pytest.mark.parametrize("sql", _QUALIFIED)
+def test_a_tree_with_full_names_is_that_of_the_text_with_full_names(sql, namespace) -> None:
+    view = ViewFacts(("lake", "w"), sql, _COLUMNS, "lake", namespace, frozenset({"lake", "other"}))
+    text, tree = qualified(view)
+    again = parse(text)
+    assert "lake" in text and text != sql
+    assert tree == again
+    assert _places(tree) == _places(again)
+
+
+def _places(tree: exp.Expression) -> list[str]:
+    keys = ("start", "end", "written", "unit", "said")
+    return sorted(
+        f"{node.sql('spark')}: {type(node)} {[node.meta_get(key) for key in keys]}"
+        for node in tree.walk()
+    )
+
+
+@pytest.mark.parametrize(
+    ("views", "parses"),
+    [
+        ({"w": (_ALL, _COLUMNS)}, 1),
+        ({"w": ("SELECT a FROM v", (("a", "string"),))}, 3),  # with a view in it
+    ],
+)
+def test_a_view_is_parsed_once(views, parses, monkeypatch) -> None:
+    """A long text takes a second to parse."""
+    texts: list[str] = []
+
+    def counted(sql: str):
+        texts.append(sql)
+        return parse(sql)
+
+    monkeypatch.setattr(rewrite.views, "parse", counted)
+    inner = ("SELECT g AS a FROM t", (("a", "string"),))
+    assert _inlined("SELECT x.* FROM w x JOIN w y", v=inner, **views) is not None
+    assert len(texts) == parses, texts
