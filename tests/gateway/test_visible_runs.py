@@ -79,7 +79,7 @@ def test_who_may_do_a_run_or_started_it_sees_it(gateway):
 
 
 def test_who_started_a_run_sees_it_though_they_may_not_start_it_any_more(tmp_path):
-    """Its cube is gone, and nobody has a right; nobody asked for the second run."""
+    """The cube of both runs is gone, and no user has a right; no user asked for the second run."""
     with accelerator.open(str(made_warehouse(tmp_path / "warehouse"))) as acc:
         history = RunHistory(acc.services.store.files)
         history.add("refresh-gone", 1, Run(began_ms=1, ended_ms=2), "kim")
