@@ -10,9 +10,13 @@ from accelerator import client
 from accelerator.client import ApiError
 from accelerator.config import Config
 from accelerator.gateway import serving
+from accelerator.gateway.access.access import Access
+from accelerator.gateway.api.errors import RunNotFoundError
+from accelerator.gateway.api.models import Paging, RunPath
+from accelerator.gateway.api.of_runs import RunsOf
+from accelerator.runner.history import RunHistory
+from accelerator.runner.runs import Run
 from tests.gateway.support import made_warehouse
-
-pytestmark = pytest.mark.served
 
 POLICY = """
 [[rule]]
@@ -58,6 +62,7 @@ def _lacks(user, run):
     return (found.value.status, found.value.code) == (404, "run_not_found")
 
 
+@pytest.mark.served
 def test_who_may_do_a_run_or_started_it_sees_it(gateway):
     """Kim may change the table, not read it."""
     with _of(gateway, "boss") as boss, _of(gateway, "kim") as kim, _of(gateway, "eve") as eve:
@@ -71,3 +76,18 @@ def test_who_may_do_a_run_or_started_it_sees_it(gateway):
         assert _lacks(eve, own)
         assert eve.runs() == []
         assert boss.run(own.id).state == "done"
+
+
+def test_who_started_a_run_sees_it_though_they_may_not_start_it_any_more(tmp_path):
+    """The cube of both runs is gone, and no user has a right; no user asked for the second run."""
+    with accelerator.open(str(made_warehouse(tmp_path / "warehouse"))) as acc:
+        history = RunHistory(acc.services.store.files)
+        history.add("refresh-gone", 1, Run(began_ms=1, ended_ms=2), "kim")
+        history.add("refresh-gone", 2, Run(began_ms=3, ended_ms=4))
+        kim, eve, nobody = (RunsOf(acc.services, Access(), one) for one in ("kim", "eve", ""))
+        assert [one.id for one in kim.runs(Paging()).items] == ["refresh-gone:1"]
+        assert eve.runs(Paging()).items == nobody.runs(Paging()).items == []
+        path = RunPath(run="refresh-gone:1")
+        assert kim.run(path).state == "done"
+        with pytest.raises(RunNotFoundError):
+            eve.run(path)

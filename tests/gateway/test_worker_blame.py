@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from accelerator.gateway.workers import blame
 from accelerator.gateway.workers.blame import Death, Fate, fates
 from accelerator.gateway.workers.ledger import Ledger, Note, Notes, crashed_thread
+from accelerator.gateway.workers.worker import Worker
 
 _U, _I, _S, _C = Fate.UNTOUCHED, Fate.INNOCENT, Fate.SUSPECT, Fate.CULPRIT
 _RAN = {1: Note(0x11, 101), 2: Note(0x22, 102)}
@@ -120,3 +122,31 @@ def test_more_threads_than_notes_are_no_fault(monkeypatch):
         one.join()
     assert set(seen) == {many - 1} and not ledger.running()
     ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("silence_s", "answers", "replaced"),
+    [(0.0, False, True), (0.0, True, False), (60.0, False, False)],
+)
+def test_a_worker_that_ignores_the_stop_of_a_left_statement_is_replaced(
+    silence_s, answers, replaced
+):
+    """Its client has gone, so no time limit of the statement ends it; it answers pings."""
+
+    async def run():
+        worker = Worker(1, None, None, spark=False, silence_s=silence_s)
+        worker.ready.set_result(None)
+        frames = worker.run(7, {"op": "run"})
+        asked = asyncio.ensure_future(anext(frames))
+        await asyncio.sleep(0)
+        worker._take({"kind": "rows", "id": 7}, b"")
+        await asked
+        await frames.aclose()
+        assert worker.load == 1
+        if answers:
+            worker._take({"kind": "error", "id": 7}, b"")
+        await asyncio.sleep(0.01)
+        worker.look(0.0)
+        assert (worker.gone.is_set(), worker.load) == (replaced, 0 if answers else 1)
+
+    asyncio.run(run())

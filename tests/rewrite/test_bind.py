@@ -6,6 +6,7 @@ import pytest
 from sqlglot.errors import ParseError
 
 from rewrite.bind import bind_block
+from rewrite.bind_joined import bind_joined
 from rewrite.bind_rows import bind_rows
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical
@@ -483,6 +484,31 @@ def test_constants_that_spark_raises_for_or_names_are_left() -> None:
     bound = block("SELECT g, count(*) FROM f GROUP BY g, 1 + 1 ORDER BY 1 + 1")
     assert isinstance(bound.keys[1], Call)
     assert isinstance(bound.order[0].expr, Call)
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "count(*) FILTER (WHERE v = 'x')",
+        "max(v = 'x')",
+        "sum(v + 1 div 0)",
+        "sum(v) FILTER (WHERE v > 2147483647 + 1)",
+        "sum(v) + 1 % 0",
+    ],
+)
+def test_constants_that_raise_are_left_wherever_they_are_computed(computed: str) -> None:
+    """Spark computes them before it reads a row; `sum(v div 0)` raises only for a row."""
+    assert _code(f"SELECT g, {computed} FROM f GROUP BY g") == "may_raise"
+    assert _code(f"SELECT g FROM f GROUP BY g HAVING {computed} IS NULL") == "may_raise"
+    assert _code(f"SELECT g FROM f GROUP BY g ORDER BY {computed}") == "may_raise"
+    block("SELECT sum(v div 0), max(v = 7), count(*) FILTER (WHERE v > 3 - 1) FROM f")
+
+
+def test_constants_that_raise_are_left_among_rows() -> None:
+    for computed in ("v + 1 div 0", "v = 'x'"):
+        with pytest.raises(DeclinedError) as caught:
+            bind_joined(parse(f"SELECT {computed} AS c FROM f JOIN d ON f.k = d.k"), Star())
+        assert caught.value.declined.code == "may_raise"
 
 
 def test_types_of_operators() -> None:
