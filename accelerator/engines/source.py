@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelerator.errors import EngineError, SparkElsewhereError
+from accelerator.engines.java import check_java
+from accelerator.errors import SparkElsewhereError, SparkMissingError
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -37,7 +38,7 @@ class SparkSource:
                 try:
                     self._engine = self._make()
                 except ImportError as error:
-                    raise EngineError(
+                    raise SparkMissingError(
                         f"PySpark can't be imported: {error}",
                         hint="pip install 'lakehouse-accelerator[spark]'",
                     ) from error
@@ -47,6 +48,23 @@ class SparkSource:
         """Stops a session of our own."""
         if self._engine is not None:
             self._engine.stop()
+
+
+def require_spark(make: Callable[[], SparkEngine], why: str, instead: str) -> SparkEngine:
+    """Returns the engine if Spark can be started here; its session isn't started.
+
+    A statement calls it before its first change, and before it imports a module that names PySpark.
+    `why` says what needs Spark and why, `instead` what works without Spark. SparkMissingError has
+    both; SparkElsewhereError in a process that may start no Spark.
+    """
+    try:
+        engine = make()
+        if not engine.started:
+            check_java()
+    except SparkMissingError as error:
+        hint = f"{error.hint}; without Spark: {instead}"
+        raise SparkMissingError(f"{why}: {error.message}", hint=hint) from error
+    return engine
 
 
 def elsewhere() -> SparkSource:
