@@ -25,9 +25,10 @@ from accelerator.advisor.digests import (
 from accelerator.advisor.doable import Doable, statement_of
 from accelerator.advisor.orders import order_id
 from accelerator.advisor.recording import Recorded, Recorder
+from accelerator.buildable import check_cube
 from accelerator.clustering.ordering import order_of
 from accelerator.clustering.statements import rewrite_due
-from accelerator.defining import bind_definition, cube_record, table_uuid
+from accelerator.defining import bind_definition, table_uuid
 from accelerator.errors import (
     AcceleratorError,
     AdviceError,
@@ -287,9 +288,7 @@ class _Applying:
         services = self._services
         match statement:
             case CreateCube():
-                cube = bind_definition(services, statement.select_sql)
-                target = services.builder.target(cube_record(statement, services, cube))
-                services.builder.check_spark(target)
+                check_cube(services, statement, bind_definition(services, statement.select_sql))
             case CreateIndex():
                 self._check_index(statement)
             case AddRelateColumn():

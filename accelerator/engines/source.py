@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from accelerator.engines.java import check_java
+from accelerator.engines.java import check_java, find_java
 from accelerator.errors import SparkElsewhereError, SparkMissingError
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
+
+
+INSTALL = "pip install 'lakehouse-accelerator[spark]'"
 
 
 class SparkSource:
@@ -40,7 +44,7 @@ class SparkSource:
                 except ImportError as error:
                     raise SparkMissingError(
                         f"PySpark can't be imported: {error}",
-                        hint="pip install 'lakehouse-accelerator[spark]'",
+                        hint=INSTALL,
                     ) from error
             return self._engine
 
@@ -48,6 +52,15 @@ class SparkSource:
         """Stops a session of our own."""
         if self._engine is not None:
             self._engine.stop()
+
+
+def is_spark_installed() -> bool:
+    """Returns whether PySpark and a Java are there; nothing is imported or started."""
+    try:
+        packages = all(find_spec(name) is not None for name in ("pyspark", "py4j"))
+    except (ImportError, ValueError):  # of one that was made without a file
+        return False
+    return packages and find_java() is not None
 
 
 def require_spark(make: Callable[[], SparkEngine], why: str, instead: str) -> SparkEngine:

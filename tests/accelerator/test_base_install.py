@@ -18,7 +18,10 @@ pytestmark = pytest.mark.served
 
 _DOCS = Path(__file__).parents[2] / "docs" / "reference" / "sql.md"
 _BLOCKS = re.findall(r"```sql\n(.*?)```", _DOCS.read_text(encoding="utf-8"), re.DOTALL)
-EXAMPLES = [line for block in _BLOCKS for line in block.strip().splitlines()]
+_TABLE = re.compile(r"\b(orders|stores|logs)\b")
+EXAMPLES = [
+    _TABLE.sub(r"shop.\1", line) for block in _BLOCKS for line in block.strip().splitlines()
+]
 _PRICES = {"decimal": pa.decimal128(9, 2), "double": pa.float64()}
 
 
@@ -39,10 +42,9 @@ def _lake(price: str, catalog: SqlCatalog) -> None:
     )
     stores = pa.table({"id": pa.array([1, 2], pa.int32()), "region": ["east", "west"]})
     logs = pa.table({"trace_id": ["x", "y"]})
-    for namespace in ("default", "shop"):
-        catalog.create_namespace(namespace)
+    catalog.create_namespace("shop")
     for name, table in (("orders", orders), ("stores", stores), ("logs", logs)):
-        made = catalog.create_table(f"default.{name}", table.schema)
+        made = catalog.create_table(f"shop.{name}", table.schema)
         made.append(table)
         made.append(table)
 

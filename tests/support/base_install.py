@@ -1,4 +1,4 @@
-"""Statements in a process that can't import PySpark: what each answers or raises, what it leaves."""
+"""Statements in a process that cannot import PySpark: answers, errors, and what they leave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def state(acc):
     cubes = {name: [cube.id, cube.published] for name, cube in registry.cubes.items()}
     indexes = {name: index.id for name, index in registry.indexes.items()}
     files = [path for kind in ("parquet", "puffin") for path in folder.rglob(f"*.{kind}")]
-    files = sorted(str(path) for path in files if "queries" not in str(path))
+    files = sorted(str(path) for path in files if "log" not in path.parts)
     tables = sorted(str(path) for path in folder.rglob("*.metadata.json"))
     applied = [str(path) for path in folder.rglob("*applied*")]
     return [cubes, indexes, [one.cube.id for one in registry.bin], files, tables, applied]
