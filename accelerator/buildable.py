@@ -1,4 +1,4 @@
-"""Which cubes, indexes and orders this installation can build; without Spark not all of them."""
+"""The cubes, indexes and orders that this installation can build: without Spark not all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_cube(services: Services, statement: CreateCube, cube: CubeDefinition) 
 
 
 class Buildable:
-    """Decides what is left out of advice, which costs nothing if Spark is installed."""
+    """Filters advice by what this installation builds; costs nothing if Spark is installed."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -56,11 +56,11 @@ class Buildable:
 
     @property
     def note(self) -> str:
-        """What an installation with Spark would add; empty if nothing is left out."""
+        """The sentence on what Spark would add; empty if no advice was filtered."""
         if not self.left_out:
             return ""
         return (
-            f"{self.left_out} possible cubes, indexes or orders were left out, since only Spark"
+            f"{self.left_out} possible cubes, indexes or orders aren't advised, since only Spark"
             f" builds them: {INSTALL} and a Java add them"
         )
 

@@ -70,7 +70,7 @@ def sources(
     settings: Mapping[str, str],
     without: str = "",
 ) -> list[Source]:
-    """What the cube's segments of these files can be made of; each file stands in one at most.
+    """Returns the sources of the cube's segments of these files; each file is in one at most.
 
     `without` is the id of a cube that isn't used.
     """

@@ -67,7 +67,7 @@ def require_spark(make: Callable[[], SparkEngine], why: str, instead: str) -> Sp
     """Returns the engine if Spark can be started here; its session isn't started.
 
     A statement calls it before its first change, and before it imports a module that names PySpark.
-    `why` says what needs Spark and why, `instead` what works without Spark. SparkMissingError has
+    `why` names what needs Spark and the reason, `instead` what works without. SparkMissingError has
     both; SparkElsewhereError in a process that may start no Spark.
     """
     try:

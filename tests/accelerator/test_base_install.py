@@ -1,4 +1,4 @@
-"""Without PySpark a statement answers, or raises a typed error and leaves nothing behind."""
+"""A statement without PySpark answers, or raises a typed error and changes nothing."""
 
 from __future__ import annotations
 
