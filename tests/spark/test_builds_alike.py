@@ -43,11 +43,10 @@ _CUBES = {
     "float_keys": "SELECT x, y, count(*) AS n, sum(l) AS s FROM {f} GROUP BY x, y",
     "moments": "SELECT k, stddev(l) AS s, var_pop(y) AS y, variance(m) AS m, stddev_pop(i) AS i"
     " FROM {f} GROUP BY k",
-    "float_filter": "SELECT g, count(*) AS n FROM {f} WHERE x > 1 GROUP BY g",
     "sketch": "SELECT g, approx_count_distinct(s) AS n FROM {f} GROUP BY g",
     "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
 }
-_BY_SPARK = ("float_filter", "sketch")
+_BY_SPARK = ("sketch",)
 """Cubes that aren't built in process."""
 _INDEXES = {
     "BITMAP": "k",
