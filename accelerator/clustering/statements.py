@@ -84,7 +84,8 @@ def optimize(
     """
     due = rewrite_due(statement, services)
     if not due.files:
-        return dict.fromkeys(_FIGURES, 0) | {"snapshot": None}
+        nothing: dict[str, int | None] = dict.fromkeys(_FIGURES, 0)
+        return nothing | {"snapshot": None}
     from accelerator.clustering.data_files import rewrite_files
 
     shown = progress or SilentProgress()
@@ -93,7 +94,7 @@ def optimize(
     finally:
         shown.finish()
     figures = (done.files_before, done.written.files, done.bytes_before, done.written.bytes)
-    values = (*figures, done.written.rows)
+    values: tuple[int | None, ...] = (*figures, done.written.rows)
     return dict(zip(_FIGURES, values, strict=True)) | {"snapshot": done.snapshot}
 
 
