@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,13 +15,14 @@ from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
 from accelerator.constraints import check, declared
-from accelerator.defining import bind_definition, no_such_table, table_uuid
+from accelerator.defining import bind_definition, cube_record, no_such_table, table_uuid
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
     CancelledError,
     CubeExistsError,
     CubeNotFoundError,
+    SparkMissingError,
     StatementError,
 )
 from accelerator.indexing import statements as indexing
@@ -70,8 +69,6 @@ from accelerator.statements.kinds import (
     ValidateConstraint,
 )
 from accelerator.store import CubeRecord, Report
-from cubes.definition import CubeDefinition, to_dict
-from rewrite.dialects import SPARK
 from rewrite.dotted import joined
 
 if TYPE_CHECKING:
@@ -123,7 +120,7 @@ def _cube(services: Services, name: str) -> CubeRecord:
 def _estimate(statement: EstimateCube, services: Services) -> Rows:
     services.builder.check_store()
     cube = bind_definition(services, statement.cube.select_sql)
-    target = services.builder.target(_record(statement.cube, services, cube))
+    target = services.builder.target(cube_record(statement.cube, services, cube))
     return [estimate.estimate(services, target)]
 
 
@@ -138,8 +135,12 @@ def _create(statement: CreateCube, services: Services) -> Rows:
             f"a cube named {statement.name} exists",
             hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
         )
-    record = _record(statement, services, cube)
+    record = cube_record(statement, services, cube)
+    if not statement.deferred:
+        target = services.builder.target(record)
+        services.builder.check_spark(target, replaces=existing.id if existing else "")
     if existing is not None:
+        publishing.check_drop(services, existing)
         acts.note(services, "dropped", existing)
     try:
         services.store.create_cube(record, replace=statement.replace)
@@ -153,27 +154,13 @@ def _create(statement: CreateCube, services: Services) -> Rows:
         return _built_rows(Built(statement.name))
     try:
         build = start_build(services, statement.name, wait=True, progress=None)
-    except BuildError:
+    except (BuildError, SparkMissingError):
         # Nothing stays, as of a table; but what has cells already can be gone on with.
         if existing is None and not services.store.table(record.table_uuid).of(record.id):
             with suppress(AcceleratorError):
                 services.store.drop_cube(statement.name)
         raise
     return _built_rows(build.wait())
-
-
-def _record(statement: CreateCube, services: Services, cube: CubeDefinition) -> CubeRecord:
-    return CubeRecord(
-        id=statement.cube_id or uuid.uuid4().hex,
-        name=statement.name,
-        table=cube.fact.name,
-        table_uuid=cube.fact.uuid,
-        sql=statement.select_sql,
-        dialect=SPARK,
-        created_ms=int(time.time() * 1000),
-        settings=tuple(sorted(services.context.settings().items())),
-        definition=to_dict(cube),
-    )
 
 
 def _build(statement: BuildCube, services: Services) -> Rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from typing import TYPE_CHECKING
 
 from sqlglot.errors import SqlglotError
@@ -16,9 +18,12 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from cubes.definition import CubeDefinition, define
+from accelerator.statements.kinds import CreateCube
+from accelerator.store import CubeRecord
+from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.bounds import HINT, TooDeepError
 from rewrite.closest import did_you_mean
+from rewrite.dialects import SPARK
 from rewrite.dotted import joined, parts_of
 from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
@@ -107,4 +112,19 @@ def _definition_error(services: Services, error: DeclinedError) -> AcceleratorEr
         )
     return DefinitionError(
         declined.sentence, hint="docs/reference/sql.md says what a cube's SELECT may hold"
+    )
+
+
+def cube_record(statement: CreateCube, services: Services, cube: CubeDefinition) -> CubeRecord:
+    """Returns the record that CREATE CUBE registers."""
+    return CubeRecord(
+        id=statement.cube_id or uuid.uuid4().hex,
+        name=statement.name,
+        table=cube.fact.name,
+        table_uuid=cube.fact.uuid,
+        sql=statement.select_sql,
+        dialect=SPARK,
+        created_ms=int(time.time() * 1000),
+        settings=tuple(sorted(services.context.settings().items())),
+        definition=to_dict(cube),
     )

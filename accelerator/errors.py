@@ -179,6 +179,12 @@ class EngineError(AcceleratorError):
     code = "engine_failed"
 
 
+class SparkMissingError(EngineError):
+    """The statement needs Spark, and PySpark or a Java for it isn't installed."""
+
+    code = "spark_missing"
+
+
 class SparkElsewhereError(AcceleratorError):
     """The statement needs Spark, which isn't to run in this process: whoever forbade it asks there.
 
@@ -330,6 +336,7 @@ __all__ = [
     "RowsGuardError",
     "SessionClosedError",
     "SortGuardError",
+    "SparkMissingError",
     "StatementError",
     "StatementTooDeepError",
     "StatisticsError",

@@ -100,6 +100,8 @@ class Suggestion:
     ddl: str
     reads: int | None = None
     then: int | None = None
+    lacking: str = ""
+    """What has to be installed before it can be built; empty if nothing has to be."""
 
     def cost(self, now: int | None) -> str | None:
         """In words; `now` are the bytes that are read without it."""
@@ -190,6 +192,8 @@ class Explanation:
             ddl, cost = built.get(key), None
             if near and ddl is None and self.suggested is not None:
                 ddl, cost = self.suggested.ddl, self.suggested.cost(self._now())
+                if self.suggested.lacking:
+                    ddl, cost = None, self.suggested.lacking
             found.append(Unable(tuple(names), key[0], phrases[key], key[1], near, ddl, cost))
         return tuple(sorted(found, key=lambda one: not one.nearest))
 
@@ -286,7 +290,7 @@ class Explanation:
         yield "also can", [", ".join(one.text() for one in able)] if able else []
         yield "because", [one.text() for one in unable if not one.names]
         yield "cannot", [one.text() for one in unable if one.names]
-        mends = [one for one in unable if one.ddl is not None][:1]
+        mends = [one for one in unable if one.ddl or one.cost][:1]
         yield "suggested", [line for one in mends for line in (one.ddl, one.cost) if line]
         if self.ran is not None:
             yield "ran", self.ran.lines()

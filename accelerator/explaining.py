@@ -115,6 +115,7 @@ class Explainer:
             return None
         if refused.code not in OF_DEFINITION:
             return None
+        from accelerator.buildable import Buildable
         from accelerator.suggested_cube import suggested_cube
 
         services = self._services
@@ -124,7 +125,13 @@ class Explainer:
             else:
                 block, pin = services.planner.bind(statement.bare)
             taken = frozenset(services.store.registry().cubes)
-            return suggested_cube(block, lambda text: services.planner.bind(text)[0], taken, pin)
+            return suggested_cube(
+                block,
+                lambda text: services.planner.bind(text)[0],
+                taken,
+                pin,
+                Buildable(services).cube,
+            )
         except (DeclinedError, AcceleratorError):
             return None
 

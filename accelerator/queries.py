@@ -138,9 +138,8 @@ class Queries:
         except EngineError as error:
             if metrics.fallback is None or not error.hint:
                 raise
-            raise EngineError(
-                error.message, hint=f"{error.hint}{ASKED_SINCE}{metrics.fallback}"
-            ) from error
+            error.hint = f"{error.hint}{ASKED_SINCE}{metrics.fallback}"
+            raise
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: self._explained(sql, shown))

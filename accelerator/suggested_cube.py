@@ -14,6 +14,7 @@ from itertools import count
 from sqlglot.errors import SqlglotError
 
 from accelerator.builds.estimate import cell_bytes, merged_cells
+from accelerator.engines.source import INSTALL
 from accelerator.errors import AcceleratorError
 from accelerator.explain import Suggestion
 from accelerator.iceberg import Pin, PinnedTable
@@ -29,16 +30,22 @@ from rewrite.words import bare, dotted, renderer, without_parentheses
 
 _NAME_MAX, _PART_MAX = 60, 30
 _NOT_OF_NAMES = re.compile(r"\W+")
+_LACKING = f"only Spark builds a cube for it: {INSTALL} and a Java add that"
 _CHUNK = 80
 """Bytes of a column in a file, however few values it has; measured on cubes of one cell."""
 
 
 def suggested_cube(
-    block: Block, bind: Callable[[str], Block], taken: Collection[str], pin: Pin
+    block: Block,
+    bind: Callable[[str], Block],
+    taken: Collection[str],
+    pin: Pin,
+    can_build: Callable[[str, str, CubeDefinition], bool] = lambda *_: True,
 ) -> Suggestion | None:
     """The DDL and its cost; None where no cube of that kind would answer.
 
-    `taken` are names that cubes have. Its fact is the largest table that can be.
+    `taken` are names that cubes have. `can_build` decides by name, SELECT and definition whether
+    this installation builds the cube. Its fact is the largest table that can be.
     """
     if block.rows or any(o.at != At() for o in block.occurrences):
         return None
@@ -58,7 +65,10 @@ def suggested_cube(
             continue
         if isinstance(found, Match):
             pinned = [pin.pinned(o.parts, o.at) for o in select.order]
-            ddl = f"CREATE CUBE {bare(free(select.name(), taken))} AS {text}"
+            name = free(select.name(), taken)
+            ddl = f"CREATE CUBE {bare(name)} AS {text}"
+            if not can_build(name, text, cube):
+                return Suggestion(ddl, lacking=_LACKING)
             return _costed(ddl, cube, [one for one in pinned if one is not None])
     return None
 

@@ -16,8 +16,11 @@ from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote, spark_type
 from rewrite.types import FLOATING
 
-_ALIKE = frozenset({"rows", "count", "sum", "min", "max", "set", "bitmap"})
-"""States that are the same whichever engine makes them, and in whatever order of rows."""
+_ALIKE = frozenset({"rows", "count", "sum", "min", "max", "set", "bitmap", "mean", "m2"})
+"""States that are the same whichever engine makes them, and in whatever order of rows.
+
+Floating ones may differ in the last digits, as between two builds by Spark.
+"""
 ColumnTypes = Mapping[tuple[int, int], str]
 """The types that columns have now, by occurrence and field id; others have the definition's."""
 SEGMENT = "segment"
@@ -101,7 +104,7 @@ def segments_select(
     where the dialect can't express it with Spark's meaning.
     """
     render = _renderer(dialect)
-    keys = [render.text(d.expr) for d in cube.dimensions]
+    keys = [_key(d.expr, render) for d in cube.dimensions]
     items = [f"{alias(0)}.{OWN_SEGMENT} AS {SEGMENT}"]
     for index, (dimension, key) in enumerate(zip(cube.dimensions, keys, strict=True)):
         # A part of a date is a BIGINT to DuckDB. A column may be wider than when it was defined.
@@ -123,17 +126,49 @@ def segments_select(
     return f"{text} GROUP BY {', '.join([*where, f'{alias(0)}.{OWN_SEGMENT}', *groups])}"
 
 
+def _key(key: Expr, render: Renderer) -> str:
+    """Returns a dimension's text; DuckDB keeps -0.0 apart from 0.0 in groups, and Spark doesn't."""
+    text = render.text(key)
+    if render.dialect == "spark" or key.type not in FLOATING:
+        return text
+    type_ = duckdb_type(key.type)
+    zero, nan = f"CAST(0 AS {type_})", f"CAST('nan' AS {type_})"
+    return f"(CASE WHEN {text} = 0 THEN {zero} WHEN isnan({text}) THEN {nan} ELSE {text} END)"
+
+
+def _is_floating(expr: Expr | None) -> bool:
+    return expr is not None and (
+        expr.type in FLOATING or any(c.type in FLOATING for c in columns(expr))
+    )
+
+
+def _check_floats(cube: CubeDefinition) -> None:
+    """Lets floating columns be dimensions and what states are of; DeclinedError for other uses."""
+    for dimension in cube.dimensions:
+        if _is_floating(dimension.expr) and not isinstance(dimension.expr, Column):
+            raise DeclinedError(
+                "expression_not_proven", f"The dimension {dimension.name} computes with floats."
+            )
+    for state in cube.states:
+        if _is_floating(state.argument) and not isinstance(state.argument, Column):
+            raise DeclinedError("expression_not_proven", "A measure computes with floats.")
+        if _is_floating(state.where):
+            raise DeclinedError("expression_not_proven", "A measure's filter compares floats.")
+    conditions = (*cube.conjuncts, *(c for edge in cube.left_edges for c in edge.on))
+    if any(map(_is_floating, conditions)):
+        raise DeclinedError("expression_not_proven", "A condition compares floats.")
+
+
 def sorted_cells(cube: CubeDefinition, sources: Sequence[str]) -> str:
     """DuckDB: the same of raw rows, sorted by segment and dimensions.
 
-    DeclinedError for what DuckDB may compute otherwise than Spark: floats, their groups, moments
-    and sketches.
+    DeclinedError for what DuckDB may compute otherwise than Spark: floats that are compared or
+    computed with, and sketches.
     """
     for state in cube.states:
-        if state.kind not in _ALIKE or {state.type, state.argument_type} & set(FLOATING):
-            raise DeclinedError("expression_not_proven", f"The state {state.kind} in a build.")
-    if any(d.expr.type in FLOATING for d in cube.dimensions):
-        raise DeclinedError("expression_not_proven", "A floating dimension in a build.")
+        if state.kind not in _ALIKE:
+            raise DeclinedError("expression_not_proven", f"A sketch ({state.kind}).")
+    _check_floats(cube)
     order = ", ".join(f"{d} NULLS FIRST" for d in (SEGMENT, *_dimensions(cube)))
     return f"SELECT * FROM ({segments_select(cube, sources, dialect='duckdb')}) ORDER BY {order}"
 
@@ -146,6 +181,8 @@ def state_sql(state: State, render: Renderer) -> str:
     """The aggregate that computes the state from rows, cast to the type it is stored in."""
     argument = "1" if state.argument is None else render.text(state.argument)
     kind = STATES[state.kind]
+    if kind.merge in ("MIN", "MAX"):
+        argument = as_rows_have_it(argument, state.argument_type, render.dialect)
     if state.where is not None:
         argument = f"CASE WHEN {render.text(state.where)} THEN {argument} END"
         kind = STATES["count"] if state.kind == "rows" else kind

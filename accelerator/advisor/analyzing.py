@@ -25,6 +25,7 @@ from accelerator.advisor.recommending import Choosable, Recommending
 from accelerator.advisor.results import Judged
 from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
+from accelerator.buildable import Buildable
 from accelerator.clustering.ordering import ROW_GROUP_BYTES
 from accelerator.errors import (
     AcceleratorError,
@@ -114,6 +115,7 @@ class _Analysis:
         self._pin = services.lake.pin()
         self._table = None if table is None else self._pinned(table)
         self._notes: list[str] = []
+        self._buildable = Buildable(services)
 
     def _pinned(self, table: tuple[str, ...]) -> PinnedTable:
         found = self._pin.pinned(table)
@@ -163,6 +165,8 @@ class _Analysis:
                 offers += self._access(scope, judged, table, asked, len(blocks))
             blocks += asked
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
+        if note := self._buildable.note:
+            self._note(note)
         chosen = self._chosen(offers)
         registry = services.store.registry()
         shares = Shares(chosen, blocks, total)
@@ -214,9 +218,10 @@ class _Analysis:
         self._check()
         access = FactAccess(scope, fact, asked, first)
         yield from map(judged.standing, access.standing)
-        yield from self._worth_making(judged, access.offers())
+        indexes = [one for one in access.offers() if self._buildable.index(one.fact)]
+        yield from self._worth_making(judged, indexes)
         order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
-        if order is not None:
+        if order is not None and self._buildable.order():
             yield order
 
     def _pinned_fact(self, fact: str, asked: Sequence[Asked]) -> PinnedTable | None:
@@ -237,7 +242,7 @@ class _Analysis:
         Otherwise what doesn't pay would be followed by what is nearly the same.
         """
         vain = {number for one in existing if one.why for number in one.option.saves}
-        offers = list(new)
+        offers = [one for one in new if self._is_buildable(one)]
         found: list[Offer] = []
         for one in offers:
             left = {number: ms for number, ms in one.option.saves.items() if number not in vain}
@@ -248,6 +253,12 @@ class _Analysis:
             count = len(offers) - len(found)
             self._note(f"{count} possible cubes were left out: the like were made in vain")
         return found
+
+    def _is_buildable(self, offer: Offer) -> bool:
+        candidate = offer.candidate
+        if candidate is None:
+            return True
+        return self._buildable.cube(candidate.name, candidate.text, offer.cube)
 
     def _readable(self, name: tuple[str, ...]) -> PinnedTable | None:
         """None where it can't be read: others are advised for all that."""

@@ -25,7 +25,9 @@ from accelerator.advisor.digests import (
 from accelerator.advisor.doable import Doable, statement_of
 from accelerator.advisor.orders import order_id
 from accelerator.advisor.recording import Recorded, Recorder
+from accelerator.buildable import check_cube
 from accelerator.clustering.ordering import order_of
+from accelerator.clustering.statements import rewrite_due
 from accelerator.defining import bind_definition, table_uuid
 from accelerator.errors import (
     AcceleratorError,
@@ -40,13 +42,14 @@ from accelerator.errors import (
     IndexExistsError,
     IndexNotFoundError,
     RelateColumnError,
+    SparkMissingError,
     UnknownColumnError,
     UnknownTableError,
 )
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.maintenance import recycle_bin
 from accelerator.relate.declared import resolved
-from accelerator.relate.path import named
+from accelerator.relate.path import named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.statements.kinds import (
     AddRelateColumn,
@@ -210,7 +213,9 @@ def apply(
     recorded = recorded or Recorder(services)
     done: list[Recommendation] = []
     failed: dict[str, AcceleratorError] = {}
-    for one in chosen(services, id, table) if actions is None else actions:
+    actions = chosen(services, id, table) if actions is None else actions
+    _check_spark(services, actions, execute)
+    for one in actions:
         try:
             statement = statement_of(one)
             with recorded(one):
@@ -231,6 +236,27 @@ def apply(
             hint="SHOW RECOMMENDATIONS lists those that are open",
         )
     return done
+
+
+def _check_spark(services: Services, actions: Sequence[Recommendation], execute: Execute) -> None:
+    """Raises SparkMissingError if one of the actions needs Spark, which isn't installed.
+
+    Other errors are raised, and reported, when the action itself is done.
+    """
+    if services.spark_source.started:
+        return
+    for one in actions:
+        try:
+            _Applying(services, one, execute).check_spark(statement_of(one))
+        except SparkMissingError as error:
+            if len(actions) > 1:
+                error.message = f"nothing was applied: recommendation {one.id}: {error.message}"
+                error.hint += "; APPLY RECOMMENDATION applies one of the others"
+            raise
+        except CancelledError:
+            raise
+        except (AcceleratorError, ValueError):
+            continue
 
 
 class _Applying:
@@ -256,6 +282,29 @@ class _Applying:
                 self._drop_relate(statement)
             case OptimizeTable():
                 self._optimize(statement)
+
+    def check_spark(self, statement: Doable) -> None:
+        """Raises SparkMissingError if it needs Spark, which isn't installed; changes nothing."""
+        services = self._services
+        match statement:
+            case CreateCube():
+                check_cube(services, statement, bind_definition(services, statement.select_sql))
+            case CreateIndex():
+                self._check_index(statement)
+            case AddRelateColumn():
+                fact, pin = self._fact()
+                services.dimensions.check_spark(path_of(resolved(statement, fact, pin), pin))
+            case OptimizeTable():
+                rewrite_due(statement, services)
+
+    def _check_index(self, statement: CreateIndex) -> None:
+        fact, _ = self._fact()
+        column = ".".join(statement.column)
+        builder = self._services.index_builder
+        if fact.facts.column(column) is None and named(fact, column) is None:
+            builder.check_bytes(statement.name, fact.live_files())  # the relate column comes first
+        else:
+            builder.check_spark(builder.define(statement, fact))
 
     def _registry(self) -> RegistryVersion:
         return self._services.store.registry(fresh=True)

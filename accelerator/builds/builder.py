@@ -36,6 +36,7 @@ from accelerator.builds.tiers import worth_merging
 from accelerator.config import Config
 from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
     BuildError,
     EngineError,
@@ -70,6 +71,7 @@ saves."""
 _TEXT_BYTES, _VALUE_BYTES = 32, 8  # of a value in Spark's rows, about
 _TASK_BYTES = 64 * 1024 * 1024  # of compressed data files, whose cells one task sorts and writes
 _SMALL_BYTES = 64 * 1024 * 1024  # of a joined table, which every task then has in memory whole
+_INSTEAD = "a cube without what is named here is built in this process, and queries are answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +281,11 @@ class Builder:
         self._repair(target)
         missing = [f for f in self.missing(target) if only is None or f.key in only]
         files = tuple(newest(missing, bytes_max))
+        sources = self._sources(target, files)
+        self._in_process(target, _not_derived(files, sources))  # raises before the first job
         done = Built(record.name)
         with loop.running(len(files)):
-            for source in self._sources(target, files):
+            for source in sources:
                 loop.check()
                 made, taken = self._derive(target, source, loop)
                 files = tuple(f for f in files if f.path not in taken)
@@ -295,17 +299,36 @@ class Builder:
                 done = _plus(done, self._job(target, part, unique, loop, here))
         return done
 
+    def check_spark(self, target: Target, *, replaces: str = "") -> None:
+        """Raises SparkMissingError if a build of the cube needs Spark, which isn't installed.
+
+        `replaces` is the id of the cube whose place it takes. Nothing is changed.
+        """
+        if not self._spark_runs():
+            files = self.missing(target)
+            self._in_process(target, _not_derived(files, self._sources(target, files, replaces)))
+
     def _in_process(self, target: Target, files: Sequence[LiveFile]) -> InProcess | None:
-        """What builds these files without Spark, where no session runs; None where Spark does."""
-        most = self._config.build_in_process_bytes_max
-        if self._spark_runs() or sum(f.size_bytes for f in files) > most:
+        """Returns what builds these files without Spark; None if Spark builds them.
+
+        SparkMissingError if Spark has to, and isn't installed.
+        """
+        if not files or self._spark_runs():
             return None
+        name, most = target.record.name, self._config.build_in_process_bytes_max
         try:
             found = InProcess(target.cube, target.pinned, self._duckdb, _MERGED)
         except DeclinedError as error:
-            _log.info("%s is built by Spark: %s", target.record.name, error)
-            return None
-        return found if found.size_bytes <= most else None
+            why, instead = str(error), _INSTEAD
+        else:
+            size = max(sum(f.size_bytes for f in files), found.size_bytes)
+            if size <= most:
+                return found
+            why = f"{size:,} bytes of data files are read, more than build_in_process_bytes_max"
+            instead = f"raise build_in_process_bytes_max, now {most:,}"
+        require_spark(self._spark, f"cube {name} can't be built in this process ({why})", instead)
+        _log.info("%s is built by Spark: %s", name, why)
+        return None
 
     def compact(self, record: CubeRecord, *, tag: str = "", small: bool = False) -> Built:
         """Merges all up-to-date segments to one, without reading a data file.
@@ -401,18 +424,26 @@ class Builder:
                 return here.is_unique(edge, loop.tag)
             except (DeclinedError, EngineError) as error:
                 _log.info("keys of %s are counted by Spark: %s", pinned.facts.name, error)
+        engine = require_spark(
+            self._spark, f"keys of {pinned.facts.name} are counted by Spark", _INSTEAD
+        )
         from cubes.spark import is_unique
 
-        engine = self._spark()
         with engine.tagged(loop.tag), engine.stage(pinned, pinned.live_files()) as staged:
             return is_unique(engine.session, edge, staged.sql)
 
-    def _sources(self, target: Target, files: Sequence[LiveFile]) -> list[Source]:
-        """The finer cubes' segments that files' cells can be made of, in jobs."""
+    def _sources(
+        self, target: Target, files: Sequence[LiveFile], without: str = ""
+    ) -> list[Source]:
+        """The finer cubes' segments that files' cells can be made of, in jobs.
+
+        `without` is the id of a cube that isn't used.
+        """
         if not files:
             return []
+        settings = self._settings()
         found = sources(
-            self._store, target.record, target.cube, target.pinned, files, self._settings()
+            self._store, target.record, target.cube, target.pinned, files, settings, without
         )
         return [part for one in found for part in one.parts(self._config)]
 
@@ -524,9 +555,10 @@ class Builder:
         loop: Loop,
     ) -> tuple[dict[int, Written], Counts]:
         """Runs the Spark jobs over those files: their cells, and their rows without partners."""
+        why = f"cube {target.record.name} is built by Spark"
+        engine = require_spark(self._spark, why, _INSTEAD)
         from cubes.spark import count_missing, write_segments
 
-        engine = self._spark()
         with ExitStack() as stack:
             stack.enter_context(engine.tagged(loop.tag))
             engine.register_functions()
@@ -576,6 +608,12 @@ class Builder:
             return written, _counts(target, files, ids, unique, written, missing)
         except (EngineError, OSError, ValueError) as error:
             raise _NotHereError from error
+
+
+def _not_derived(files: Sequence[LiveFile], sources: Sequence[Source]) -> list[LiveFile]:
+    """Returns the files that none of the sources has cells of."""
+    derived = {segment.files[0].path for one in sources for segment in one.segments}
+    return [file for file in files if file.path not in derived]
 
 
 class _NotHereError(Exception):

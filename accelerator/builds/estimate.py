@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+from accelerator.engines.source import require_spark
 from accelerator.errors import BuildError
 from accelerator.iceberg import Sketched
 from cubes.definition import CubeDefinition
@@ -45,17 +46,21 @@ class Merged:
 
 def estimate(services: Services, target: Target) -> dict[str, Any]:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
-    from cubes.build_sql import OWN_SEGMENT
-    from cubes.job_error import JobError
-    from cubes.spark import count_cells
-
     live = target.pinned[0].live_files()
     rows_total = sum(f.record_count for f in live)
     merged = merged_cells(target.cube, [p.sketched() for p in target.pinned])
     if not live:
         return _row(0, 0, 0.0, (0, 0), merged)
     sample = sorted(live, key=lambda f: f.record_count)[len(live) // 2]
-    engine = services.engine
+    engine = require_spark(
+        services.spark_source.engine,
+        "EXPLAIN CREATE CUBE builds one data file's cells by Spark",
+        "CREATE CUBE builds the cube if it can be built in this process",
+    )
+    from cubes.build_sql import OWN_SEGMENT
+    from cubes.job_error import JobError
+    from cubes.spark import count_cells
+
     with ExitStack() as stack:
         tag = stack.enter_context(services.cancellation.tracked())
         stack.enter_context(engine.tagged(tag))

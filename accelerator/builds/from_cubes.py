@@ -68,10 +68,14 @@ def sources(
     pinned: Sequence[PinnedTable],
     files: Sequence[LiveFile],
     settings: Mapping[str, str],
+    without: str = "",
 ) -> list[Source]:
-    """What the cube's segments of these files can be made of; each file stands in one at most."""
+    """Returns the sources of the cube's segments of these files; each file is in one at most.
+
+    `without` is the id of a cube that isn't used.
+    """
     found = []
-    others = definitions(store, record.table_uuid)
+    others = [one for one in definitions(store, record.table_uuid) if one[0].id != without]
     for other in finer(others, record, cube, pinned, settings):
         segments = _segments(store, other[0], other[1], pinned, files, dict(settings))
         if segments:

@@ -102,6 +102,7 @@ class Build:
             interrupt = services.cancellation.interrupt
             with services.cancellation.tracked() as tag, interruptible(lambda: interrupt(tag)):
                 self._interrupt = lambda: interrupt(tag)
+                publishing.check_refresh(services, record)
                 self._result = services.builder.build(
                     record, progress=self._counted, cancelled=self._cancelled, tag=tag
                 )

@@ -21,7 +21,6 @@ from cubes.definition import CubeDefinition, Edge
 from cubes.raising import unsafe
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import DeclinedError
-from rewrite.types import FLOATING
 
 _NAME = "raw_"
 
@@ -46,12 +45,10 @@ class InProcess:
         if refused is not None:
             raise DeclinedError(refused.code, refused.detail)
         self._names = [f"{_NAME}{number}" for number in range(len(pinned))]
+        self._cells = sorted_cells(cube, self._names)
         self._used = [sorted(_used(cube, o), key=lambda c: c.name) for o in range(len(pinned))]
         for table, used in zip(pinned, self._used, strict=True):
-            if any(column.type in FLOATING for column in used):
-                raise DeclinedError("expression_not_proven", "Floats in a build.")
             check_columns(table, used)
-        self._cells = sorted_cells(cube, self._names)
 
     @property
     def size_bytes(self) -> int:

@@ -20,6 +20,7 @@ from accelerator.errors import (
     CancelledError,
     CubeNotFoundError,
     EngineError,
+    SparkMissingError,
     StoreConflictError,
 )
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -76,6 +77,8 @@ class Loop:
             yield
         except CancelledError as error:
             raise self._stopped() from error
+        except SparkMissingError:  # it has its own hint
+            raise
         except (EngineError, JobError) as error:
             if self.cancelled.is_set() or getattr(error, "cancelled", False):
                 raise self._stopped() from error

@@ -12,6 +12,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from accelerator.covers.duckdb_text import segment_condition
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
     BuildError,
     EngineError,
@@ -35,6 +36,7 @@ from rewrite.render import quote
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
+    from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg import PinnedTable
     from accelerator.services import Services
 
@@ -85,21 +87,55 @@ def drop_published(services: Services, record: CubeRecord) -> None:
 
     Its files go too, but for those of a table that shares some with another one.
     """
-    if record.published is None:
-        return
-    parts = tuple(record.published.split("."))
-    found = services.lake.pin().pinned(parts)
-    if found is not None and found.properties.get(_CUBE) == record.name:
+    found = _own_table(services, record)
+    if found is not None:
+        engine = _dropping_engine(services, record)
         from cubes.job_error import JobError
         from cubes.spark import run
 
         purge = " PURGE" if _is_alone(services, found) else ""
         try:
-            run(services.engine.session, f"DROP TABLE IF EXISTS {_text(parts)}{purge}")
+            run(engine.session, f"DROP TABLE IF EXISTS {_text(found.parts)}{purge}")
         except JobError as error:
             raise EngineError(
                 f"{record.published} can't be dropped: {error}", hint="drop it in Spark yourself"
             ) from error
+
+
+def check_drop(services: Services, record: CubeRecord) -> None:
+    """Raises SparkMissingError if the cube has a table that can't be dropped without Spark."""
+    if _own_table(services, record) is not None:
+        _dropping_engine(services, record)
+
+
+def check_refresh(services: Services, record: CubeRecord) -> None:
+    """Raises SparkMissingError if a build has to publish the cube again, and can't."""
+    if record.published and is_behind(services, record, services.builder.target(record)):
+        _publishing_engine(services, record)
+
+
+def _own_table(services: Services, record: CubeRecord) -> PinnedTable | None:
+    """Returns the cube's published table, if it has one and that is still the cube's."""
+    if record.published is None:
+        return None
+    found = services.lake.pin().pinned(tuple(record.published.split(".")))
+    return found if found is not None and found.properties.get(_CUBE) == record.name else None
+
+
+def _dropping_engine(services: Services, record: CubeRecord) -> SparkEngine:
+    return require_spark(
+        services.spark_source.engine,
+        f"{record.published}, the table of cube {record.name}, is dropped by Spark",
+        f"drop {record.published} by another engine first",
+    )
+
+
+def _publishing_engine(services: Services, record: CubeRecord) -> SparkEngine:
+    return require_spark(
+        services.spark_source.engine,
+        f"the table of cube {record.name} is written by Spark",
+        "a cube that isn't published is built and answers",
+    )
 
 
 def _is_alone(services: Services, table: PinnedTable) -> bool:
@@ -138,9 +174,6 @@ def _named(
 
 
 def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
-    from cubes.job_error import JobError
-    from cubes.spark import run, segments_view
-
     record, name = target.record, _text(parts)
     filled = [s for s in services.builder.coverage(target).segments if s.rows]
     if not filled:
@@ -159,7 +192,11 @@ def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
             " type than when the cube was made",
             hint="drop the cube and create it again",
         )
-    services.engine.register_functions()
+    engine = _publishing_engine(services, record)
+    from cubes.job_error import JobError
+    from cubes.spark import run, segments_view
+
+    engine.register_functions()
     view = f"acc_{uuid.uuid4().hex}"
     exists = services.lake.pin().pinned(parts) is not None
     text = (
@@ -173,10 +210,10 @@ def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
     try:
         with (
             services.cancellation.tracked() as tag,
-            services.engine.tagged(tag),
-            segments_view(services.engine.session, target.cube, types, paths, view),
+            engine.tagged(tag),
+            segments_view(engine.session, target.cube, types, paths, view),
         ):
-            run(services.engine.session, text)
+            run(engine.session, text)
     except JobError as error:
         raise BuildError(
             f"cube {record.name} can't be published as {'.'.join(parts)}: {error}",

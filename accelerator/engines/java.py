@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from accelerator.errors import EngineError
+from accelerator.errors import SparkMissingError
 
 JAVA_MIN = 17
 _HINT = (
@@ -21,10 +21,10 @@ def check_java() -> None:
     """Raise unless Spark will find a Java that it can run on."""
     java = find_java()
     if java is None:
-        raise EngineError("Spark needs Java, and there is none here", hint=_HINT)
+        raise SparkMissingError("Spark needs Java, and there is none here", hint=_HINT)
     version = _major_version(java)
     if version < JAVA_MIN:
-        raise EngineError(
+        raise SparkMissingError(
             f"Spark needs Java {JAVA_MIN} or newer, and {java} is Java {version}", hint=_HINT
         )
 

@@ -40,11 +40,13 @@ class SparkJobs:
     def workers(self) -> int:
         """See `Jobs.workers`."""
         from cubes.job_error import JobError
-        from cubes.spark import job_errors
 
         try:
+            engine = self._source.engine()
+            from cubes.spark import job_errors
+
             with job_errors():
-                return self._source.engine().parallelism
+                return engine.parallelism
         except (EngineError, JobError) as error:
             raise JobFailedError(str(error)) from error
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from accelerator.errors import EngineError, SparkElsewhereError
+from accelerator.engines.java import check_java, find_java
+from accelerator.errors import SparkElsewhereError, SparkMissingError
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
+
+
+INSTALL = "pip install 'lakehouse-accelerator[spark]'"
 
 
 class SparkSource:
@@ -37,9 +42,9 @@ class SparkSource:
                 try:
                     self._engine = self._make()
                 except ImportError as error:
-                    raise EngineError(
+                    raise SparkMissingError(
                         f"PySpark can't be imported: {error}",
-                        hint="pip install 'lakehouse-accelerator[spark]'",
+                        hint=INSTALL,
                     ) from error
             return self._engine
 
@@ -47,6 +52,32 @@ class SparkSource:
         """Stops a session of our own."""
         if self._engine is not None:
             self._engine.stop()
+
+
+def is_spark_installed() -> bool:
+    """Returns whether PySpark and a Java are there; nothing is imported or started."""
+    try:
+        packages = all(find_spec(name) is not None for name in ("pyspark", "py4j"))
+    except (ImportError, ValueError):  # of one that was made without a file
+        return False
+    return packages and find_java() is not None
+
+
+def require_spark(make: Callable[[], SparkEngine], why: str, instead: str) -> SparkEngine:
+    """Returns the engine if Spark can be started here; its session isn't started.
+
+    A statement calls it before its first change, and before it imports a module that names PySpark.
+    `why` names what needs Spark and the reason, `instead` what works without. SparkMissingError has
+    both; SparkElsewhereError in a process that may start no Spark.
+    """
+    try:
+        engine = make()
+        if not engine.started:
+            check_java()
+    except SparkMissingError as error:
+        hint = f"{error.hint}; without Spark: {instead}"
+        raise SparkMissingError(f"{why}: {error.message}", hint=hint) from error
+    return engine
 
 
 def elsewhere() -> SparkSource:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.builds.loop import Loop, Offer, OpenJob, newest, parts
 from accelerator.config import Config
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
     UNFIT,
     BuildError,
@@ -313,14 +314,43 @@ class IndexBuilder:
                 self._merge(target)
         return list(done.values())
 
-    def _in_process(self, targets: Sequence[Target], files: Sequence[LiveFile]) -> bool:
-        """Whether these files are few bytes, no session runs, and nothing needs Spark's joins."""
-        most = self._config.build_in_process_bytes_max
-        return (
-            not self._spark_runs()
-            and sum(f.size_bytes for f in files) <= most
-            and not any(t.path is not None and self._dimensions.is_large(t.path) for t in targets)
+    def check_spark(self, record: IndexRecord) -> None:
+        """Raises SparkMissingError if a build of the index needs Spark, which isn't installed.
+
+        Nothing is changed.
+        """
+        if not self._spark_runs():
+            target = self.target(record)
+            due = self.due(target).files
+            self._in_process([target], [f for f in target.pinned.live_files() if f.key in due])
+
+    def check_bytes(self, name: str, files: Sequence[LiveFile]) -> bool:
+        """Returns whether so few bytes are read that the index is built in this process.
+
+        SparkMissingError if they aren't, and Spark isn't installed.
+        """
+        size, most = sum(f.size_bytes for f in files), self._config.build_in_process_bytes_max
+        if size <= most or self._spark_runs():
+            return size <= most
+        require_spark(
+            self._spark,
+            f"index {name} can't be built in this process ({size:,} bytes of data files are read,"
+            " more than build_in_process_bytes_max)",
+            f"raise build_in_process_bytes_max, now {most:,}",
         )
+        return False
+
+    def _in_process(self, targets: Sequence[Target], files: Sequence[LiveFile]) -> bool:
+        """Returns whether the files are few bytes, no session runs, and no dimension is large.
+
+        SparkMissingError if Spark has to build from them, and isn't installed.
+        """
+        if self._spark_runs() or not files:
+            return not files
+        large = [p for t in targets if (p := t.path) is not None and self._dimensions.is_large(p)]
+        for path in large:
+            self._dimensions.check_spark(path)
+        return self.check_bytes(", ".join(t.record.name for t in targets), files) and not large
 
     def _check_session(self, wanted: Sequence[IndexRecord]) -> None:
         """BuildError where rules of the session may hide rows, which files don't."""
@@ -481,9 +511,10 @@ class IndexBuilder:
         tag: str,
     ) -> Sequence[Answer]:
         """What the files hold for indexes on one relate column, whose dimensions are large."""
+        self._dimensions.check_spark(path)
+        engine, held = self._spark(), dict[str, frozenset[str]]()
         from accelerator.indexing.spark import index_joined
 
-        engine, held = self._spark(), dict[str, frozenset[str]]()
         ids = frozenset(one.index_id for one in wanted)
         doubtful = [f for f in files if ids & f.doubtful.keys()]
         if doubtful:

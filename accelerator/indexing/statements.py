@@ -23,6 +23,7 @@ from accelerator.errors import (
     IndexExistsError,
     IndexNotFoundError,
     RelateColumnError,
+    SparkMissingError,
     UnknownTableError,
 )
 from accelerator.iceberg import PinnedTable
@@ -62,6 +63,8 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
             f"an index named {statement.name} exists",
             hint="drop it, choose another name, or say CREATE OR REPLACE INDEX",
         )
+    if not statement.deferred:
+        services.index_builder.check_spark(record)
     if existing is not None:
         services.store.check_writable()
         acts.note(services, "dropped", existing)
@@ -69,7 +72,7 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
         if existing is not None:  # DEFERRED leaves nothing to wait for
             services.store.drop_index(statement.name)
         services.store.create_index(record)
-        built = [] if statement.deferred else build(services, [record], None)
+        built = [] if statement.deferred else _first_build(services, record)
         return _rows(*built or [BuiltIndex(statement.name)])
     beside = replace(record, name=f"{statement.name}{_NEW}")
     with suppress(IndexNotFoundError):  # of a build that was killed
@@ -83,6 +86,17 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
             services.store.drop_index(beside.name)
         raise
     return _rows(*(replace(one, index=statement.name) for one in built))
+
+
+def _first_build(services: Services, record: IndexRecord) -> list[BuiltIndex]:
+    """Builds a new index; without Spark, if that is needed after all, no index stays."""
+    try:
+        return build(services, [record], None)
+    except SparkMissingError:
+        if not services.store.table(record.table_uuid).of(record.id):
+            with suppress(AcceleratorError):
+                services.store.drop_index(record.name, index_id=record.id)
+        raise
 
 
 def end_left(services: Services, table_uuid: str) -> None:

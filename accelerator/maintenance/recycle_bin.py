@@ -34,6 +34,7 @@ def drop(
     """
     services.store.check_writable()
     found = services.store.registry(fresh=True).named(name)
+    publishing.check_drop(services, found)
     if not is_advised:
         acts.note(services, "dropped", found)
     publishing.drop_published(services, found)

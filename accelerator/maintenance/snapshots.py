@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from accelerator.engines.source import require_spark
 from accelerator.errors import VacuumRefusedError
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.places import Place, folder_of
@@ -101,9 +102,14 @@ def vacuum_lake(
 
 
 def _procedures(services: Services, tag: str) -> Procedures:
+    engine = require_spark(
+        services.spark_source.engine,
+        "snapshots are expired, and orphan files removed, by Spark",
+        "VACUUM without SNAPSHOTS works",
+    )
     from accelerator.engines.procedures import Procedures
 
-    return Procedures(services.engine, tag, partial(services.cancellation.check, tag))
+    return Procedures(engine, tag, partial(services.cancellation.check, tag))
 
 
 def _expire(

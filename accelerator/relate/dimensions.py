@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
     AcceleratorError,
     RelateColumnError,
@@ -39,6 +40,7 @@ from accelerator.relate.path import (
     Path,
     Snapshots,
     Step,
+    column_text,
     column_there,
     steps_of,
 )
@@ -61,8 +63,6 @@ _CHANGED_KEYS_MAX = 1_000_000
 
 def _value_text(path: Path) -> str:
     """The path's value as Spark reads it over `d0`, `d1`, … in the columns' present names."""
-    from accelerator.relate.spark import column_text
-
     pairs = zip(path.column.columns, path.columns, strict=True)
     texts = {one: column_text(one.occurrence - 1, now) for one, now in pairs}
     expression = path.column.expression or path.column.columns[0]
@@ -108,6 +108,19 @@ class Dimensions:
             return sum(f.record_count for f in pinned.live_files()) > self._rows_max
         return pinned.rows_told > self._rows_max
 
+    def check_spark(self, path: Path) -> None:
+        """Raises SparkMissingError if a dimension is large, and Spark isn't installed."""
+        if large := [one for one in path.dimensions if self._is_large(one)]:
+            self._engine_for(*large)
+
+    def _engine_for(self, *pinned: PinnedTable) -> SparkEngine:
+        names, most = ", ".join(one.facts.name for one in pinned), self._rows_max
+        return require_spark(
+            self._spark,
+            f"Spark looks up keys in {names}, which may have more than {most:,} rows",
+            "raise relate_lookup_rows_max if this process has the memory",
+        )
+
     def check(self, path: Path, tag: str = "") -> None:
         """Raises what `lookup` raises, of large dimensions too, whose keys Spark counts.
 
@@ -123,10 +136,11 @@ class Dimensions:
             if self._told.get(name) == _Told(True):
                 continue
             if self._is_large(step.pinned):
+                engine = self._engine_for(step.pinned)
                 from accelerator.relate.spark import check_unique
 
                 names = [one.name for one in step.keys]
-                check_unique(self._spark(), step.pinned, names, tag)
+                check_unique(engine, step.pinned, names, tag)
             else:
                 self._rows(step.pinned, step.keys, {}).keyed()
             self._told.put(name, _Told(True))
@@ -137,9 +151,10 @@ class Dimensions:
 
         Without keys that have a NULL. Each key is there once if `check` has found nothing.
         """
+        engine = self._engine_for(*filter(self._is_large, path.dimensions))
         from accelerator.relate.spark import staged
 
-        with staged(self._spark(), steps_of(path), [_value_text(path)]) as rows:
+        with staged(engine, steps_of(path), [_value_text(path)]) as rows:
             yield rows
 
     def lookup(self, path: Path) -> Lookup:
@@ -239,8 +254,6 @@ class Dimensions:
             if sum(f.record_count for some in files for f in some) > self._rows_max:
                 steps = ([Step(then, tuple(own[0]))], [Step(pinned, tuple(own[1]))])
                 values = [list(one.values()) for one in more]
-                from accelerator.relate.spark import column_text
-
                 texts = [[column_text(0, one) for one in some] for some in values]
                 return self._by_spark(steps, values, texts, files)
         old, new = (
@@ -273,12 +286,12 @@ class Dimensions:
         Of the first dimensions only these files are read. `texts` are the values as Spark reads
         them.
         """
+        engine, most = self._engine_for(*(one.pinned for one in steps[1])), _CHANGED_KEYS_MAX
         from accelerator.relate.spark import differing, staged
 
         old, keys = ([*some[0].keys] for some in steps)
         for one, other in zip([*old, *values[0]], [*keys, *values[1]], strict=True):
             check_promoted(arrow_type(one.type), arrow_type(other.type))
-        engine, most = self._spark(), _CHANGED_KEYS_MAX
         with (
             staged(engine, steps[0], texts[0], files[0]) as earlier,
             staged(engine, steps[1], texts[1], files[1]) as later,

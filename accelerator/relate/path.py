@@ -10,6 +10,7 @@ from accelerator.relate.property import Join, RelateColumn, relate_columns
 from rewrite.block import joins_by_identity
 from rewrite.dotted import joined
 from rewrite.facts import ColumnFacts
+from rewrite.render import quote
 
 Snapshots = tuple[tuple[str, int | None], ...]
 """The uuid and the snapshot of each dimension of a path."""
@@ -124,6 +125,11 @@ class Step:
     pinned: PinnedTable
     keys: tuple[ColumnFacts, ...]
     others: tuple[tuple[int, ColumnFacts], ...] = ()
+
+
+def column_text(place: int, column: ColumnFacts) -> str:
+    """Returns Spark SQL of a column of the dimension at that place of the path."""
+    return f"d{place}.{quote(column.name, 'spark')}"
 
 
 def steps_of(path: Path) -> list[Step]:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.relate.lookup import TWICE_SHOWN, not_unique
+from accelerator.relate.path import column_text
 from cubes.job_error import JobError
 from cubes.spark import job_errors
 from rewrite.facts import ColumnFacts
@@ -62,11 +63,6 @@ def _select(steps: Sequence[Step], values: Sequence[str], sources: Sequence[str]
         joins.append(f"LEFT JOIN {sources[number]} AS d{number} ON {' AND '.join(on)}")
     there = " AND ".join(f"{key} IS NOT NULL" for key in own)
     return f"SELECT {', '.join(wanted)} FROM {' '.join(joins)} WHERE {there}"
-
-
-def column_text(place: int, column: ColumnFacts) -> str:
-    """A column of the dimension at that place of the path."""
-    return f"d{place}.{quote(column.name, 'spark')}"
 
 
 def check_unique(engine: SparkEngine, pinned: PinnedTable, key: Sequence[str], tag: str) -> None:

@@ -20,7 +20,7 @@ _USERS_OWN = {
 }
 _GUARDED = {"cubes/spark.py": 1, "accelerator/clustering/spark.py": 2}
 """Each call there has `unexpanded_in` around its text."""
-_CHECKED = {"accelerator/engines/session_state.py": 1, "accelerator/clustering/statements.py": 1}
+_CHECKED = {"accelerator/engines/session_state.py": 1, "accelerator/clustering/data_files.py": 1}
 """A name with `${` is no table there, or the name is drawn by us."""
 
 

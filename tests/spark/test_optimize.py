@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from accelerator.clustering import statements
+from accelerator.clustering import data_files, statements
 from accelerator.clustering.order import PROPERTY
 from accelerator.clustering.rewriting import Rewriting
 from accelerator.errors import (
@@ -511,12 +511,12 @@ def test_what_fails_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
         raise OSError("no more")
 
     for broken in ("_check_rows", "rewrite"):
-        monkeypatch.setattr(statements, broken, fails)
+        monkeypatch.setattr(data_files, broken, fails)
         with pytest.raises(OSError, match="no more"):
             lake.acc.query(f"OPTIMIZE {table} SORT BY (g)")
         monkeypatch.undo()
     # Spark itself fails after some tasks have ended.
-    real = statements.rewrite
+    real = data_files.rewrite
     bad = "IF(id = 99, raise_error('broken'), 1)"
 
     def breaks(session: Any, relation: str, layout: Any, lookups: Any) -> None:
@@ -525,13 +525,13 @@ def test_what_fails_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
         real(session, relation, replace(layout, partition_by=("id",), parts=20), lookups)
         session.sql(f"SELECT {bad} FROM {relation}").collect()
 
-    monkeypatch.setattr(statements, "rewrite", breaks)
+    monkeypatch.setattr(data_files, "rewrite", breaks)
     with pytest.raises(ClusteringError, match="broken"):
         lake.acc.query(f"OPTIMIZE {table} SORT BY (g)")
     monkeypatch.undo()
     # Fewer rows than there were.
     monkeypatch.setattr(
-        statements, "rewrite", lambda s, r, *_: s.table(r).limit(7).writeTo(r).append()
+        data_files, "rewrite", lambda s, r, *_: s.table(r).limit(7).writeTo(r).append()
     )
     with pytest.raises(ClusteringError, match="7 rows were written of 100"):
         lake.acc.query(f"OPTIMIZE {table} SORT BY (g)")

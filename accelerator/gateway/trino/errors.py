@@ -157,6 +157,7 @@ NAMES: Mapping[str, str] = {
     "session_closed": "SERVER_SHUTTING_DOWN",
     "session_property_invalid": "INVALID_SESSION_PROPERTY",
     "spark_elsewhere": _INTERNAL,
+    "spark_missing": "NOT_SUPPORTED",
     "statement_ended": "NOT_SUPPORTED",
     "statement_ended_worker": _INTERNAL,
     "statement_invalid": "SYNTAX_ERROR",

@@ -1,0 +1,69 @@
+"""The cubes, indexes and orders that this installation can build: without Spark not all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accelerator.defining import cube_record
+from accelerator.engines.source import INSTALL, is_spark_installed
+from accelerator.errors import AcceleratorError, SparkElsewhereError, SparkMissingError
+from accelerator.statements.kinds import CreateCube
+
+if TYPE_CHECKING:
+    from accelerator.iceberg import PinnedTable
+    from accelerator.services import Services
+    from cubes.definition import CubeDefinition
+
+
+def check_cube(services: Services, statement: CreateCube, cube: CubeDefinition) -> None:
+    """Raises SparkMissingError if the cube's build needs Spark, which isn't installed."""
+    services.builder.check_spark(services.builder.target(cube_record(statement, services, cube)))
+
+
+class Buildable:
+    """Filters advice by what this installation builds; costs nothing if Spark is installed."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self.everything = services.spark_source.started or is_spark_installed()
+        self.left_out = 0
+
+    def cube(self, name: str, select_sql: str, cube: CubeDefinition) -> bool:
+        """Returns whether the cube can be built here; counts it if not."""
+        if self.everything:
+            return True
+        try:
+            check_cube(self._services, CreateCube(name, select_sql), cube)
+        except (SparkMissingError, SparkElsewhereError):
+            return self._count()
+        except (AcceleratorError, ValueError):  # a build will report it
+            return True
+        return True
+
+    def index(self, fact: PinnedTable) -> bool:
+        """Returns whether an index of the table can be built here; counts it if not."""
+        if self.everything:
+            return True
+        try:
+            self._services.index_builder.check_bytes("", fact.live_files())
+        except (SparkMissingError, SparkElsewhereError):
+            return self._count()
+        return True
+
+    def order(self) -> bool:
+        """Returns whether a table can be rewritten in an order here; counts it if not."""
+        return self.everything or self._count()
+
+    @property
+    def note(self) -> str:
+        """The sentence on what Spark would add; empty if no advice was filtered."""
+        if not self.left_out:
+            return ""
+        return (
+            f"{self.left_out} possible cubes, indexes or orders aren't advised, since only Spark"
+            f" builds them: {INSTALL} and a Java add them"
+        )
+
+    def _count(self) -> bool:
+        self.left_out += 1
+        return False

@@ -1,0 +1,100 @@
+"""APPLY, ANALYZE and WHY NOT if no Spark can be started: all or nothing, and no vain advice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import accelerator
+from accelerator import Accelerator
+from accelerator.advisor.advice import Advice, Recommendation, write
+from accelerator.advisor.digests import digest_of
+from accelerator.advisor.sharing import id_of
+from accelerator.buildable import Buildable
+from accelerator.defining import bind_definition
+from accelerator.errors import SparkMissingError
+from tests.support.pristine import Pristine
+
+_GOOD = "SELECT g, count(*) AS n, avg(x) AS a FROM d.f GROUP BY g"
+_SKETCH = "SELECT g, approx_count_distinct(x) AS n FROM d.f GROUP BY g"
+_DISTINCT = _SKETCH.replace("(x)", "(g)")
+
+
+def _fill(catalog: SqlCatalog) -> None:
+    catalog.create_namespace("d")
+    rows = pa.table({"g": ["a", "b", "a"], "x": [0.5, 1.5, None]})
+    catalog.create_table("d.f", rows.schema).append(rows)
+
+
+@pytest.fixture
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
+    with accelerator.open(pristine.lake(_fill)) as session:
+        yield session
+        assert not session.spark_started
+
+
+def _cube(acc: Accelerator, name: str, select: str) -> Recommendation:
+    digest = digest_of(cube := bind_definition(acc.services, select))
+    ddl = f"CREATE CUBE {name} AS {select}"
+    one = id_of("CREATE CUBE", ddl, digest)
+    fact = cube.fact
+    return Recommendation(
+        one, "CREATE CUBE", fact.name, fact.uuid, name, ddl, "it pays", digest=digest
+    )
+
+
+def _advised(acc: Accelerator, *recommendations: Recommendation) -> None:
+    uuid = recommendations[0].table_uuid
+    advice = Advice(time.time_ns() // 1_000_000, uuid, "d.f", 1 << 30, 3600.0)
+    write(acc.services.store.files, replace(advice, recommendations=recommendations))
+
+
+def _statuses(acc: Accelerator) -> list[str]:
+    rows = acc.query("SHOW RECOMMENDATIONS ON d.f").arrow()
+    return rows["status"].to_pylist()
+
+
+def test_all_actions_are_checked_before_the_first(acc: Accelerator) -> None:
+    good, sketch = _cube(acc, "good", _GOOD), _cube(acc, "sketch", _DISTINCT)
+    _advised(acc, good, sketch)
+    with pytest.raises(SparkMissingError, match=f"nothing was applied: recommendation {sketch.id}"):
+        acc.query("APPLY RECOMMENDATIONS FOR d.f")
+    registry = acc.services.store.registry(fresh=True)
+    assert not registry.cubes
+    assert not registry.bin
+    assert _statuses(acc) == ["open", "open"]
+    acc.query(f"APPLY RECOMMENDATION {good.id}")
+    assert [*acc.services.store.registry(fresh=True).cubes] == ["good"]
+    assert _statuses(acc) == ["applied", "open"]
+    assert acc.query(_GOOD).metrics.cubes == ("good",)
+
+
+def test_advice_leaves_out_what_only_spark_builds(acc: Accelerator) -> None:
+    buildable = Buildable(acc.services)
+    for select in (_GOOD, _DISTINCT):
+        assert buildable.cube("c", select, bind_definition(acc.services, select)) == (
+            select == _GOOD
+        )
+    assert not buildable.order()
+    assert buildable.note.startswith("2 possible cubes, indexes or orders aren't advised")
+    assert "lakehouse-accelerator[spark]" in buildable.note
+
+
+def test_with_spark_nothing_is_left_out(acc: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accelerator.buildable.is_spark_installed", lambda: True)
+    buildable = Buildable(acc.services)
+    assert buildable.cube("c", _DISTINCT, bind_definition(acc.services, _DISTINCT))
+    assert buildable.order()
+    assert buildable.note == ""
+
+
+def test_why_not_suggests_no_cube_that_only_spark_builds(acc: Accelerator) -> None:
+    acc.query("CREATE CUBE other AS SELECT x, count(*) AS n FROM d.f GROUP BY x")
+    rows = [row for row in acc.why_not(_DISTINCT) if row["nearest"]]
+    assert all(row["ddl"] is None for row in rows)
+    assert any("lakehouse-accelerator[spark]" in (row["cost"] or "") for row in rows)
