@@ -7,6 +7,7 @@ The tags of interrupted jobs outlive the engine that interrupted them.
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -91,12 +92,13 @@ class SharedContext:
         return False
 
     def java_status(self, wait_s: float = 0.0) -> int | None:
-        """Returns the status with which the Java process of our own context has ended.
+        """Returns the status with which the Java process that this process started has ended.
 
-        None if it runs for another `wait_s` seconds, or there is none. As `Popen.returncode`.
+        It may have ended before it had a context: PySpark asks no other one. None if it runs for
+        another `wait_s` seconds, or there is none. As `Popen.returncode`.
         """
-        with self._lock:
-            gateway = getattr(self._context, "_gateway", None)
+        context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+        gateway = getattr(context, "_gateway", None)
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
         if process is None:
             return None

@@ -12,6 +12,7 @@ import itertools
 import json
 import logging
 import math
+import re
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +57,6 @@ from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
-from accelerator.statements.text import first_word
 
 _log = logging.getLogger("accelerator.gateway")
 _INLINE_CELLS = 2000
@@ -75,7 +75,8 @@ _FLUSH_S = 2.0
 _READ_S = 20.0
 """The last page of a statement may be asked for again for so long."""
 _NO_HEADERS: Mapping[str, str] = {}
-_OF_PREPARED = ("EXECUTE", "DESCRIBE", "DESC")
+_OF_PREPARED = ("EXECUTE", "DESCRIBE", "DESC", "EXPLAIN")
+_WORD = re.compile(r"\s*([A-Za-z_]+)")
 _RESULT = pa.schema([("result", pa.bool_())])
 _DONE = b"[[true]]"
 """What Trino answers to a statement without rows: JDBC's driver fails where there is no column."""
@@ -473,6 +474,7 @@ class Gateway:
                 asked = await self.answering.read(statement, who.user)
                 if isinstance(asked, kinds.Run) and not asked.placed:
                     statement.runs = asked.sql
+                    self.history.read(statement)
                 page = self._page_at_once(statement, asked)
                 if page is not None:
                     yield page
@@ -629,10 +631,14 @@ class Gateway:
 
 
 def _size(sql: str, client: ClientSession) -> int:
-    """Characters of the text, with those of prepared statements if it may name one."""
-    if first_word(sql).text not in _OF_PREPARED:
+    """Characters of the text, with those of the longest prepared statement if it may name one.
+
+    Who begins with a comment may: dialects differ in where comments end.
+    """
+    word = _WORD.match(sql)
+    if word is not None and word[1].upper() not in _OF_PREPARED:
         return len(sql)
-    return len(sql) + sum(map(len, client.prepared.values()))
+    return len(sql) + max(map(len, client.prepared.values()), default=0)
 
 
 def _asks_for_log(asked: Request) -> bool:

@@ -255,6 +255,11 @@ class History:
         self._running[statement.id] = statement, Record.of(statement)
         self.changes += 1
 
+    def read(self, statement: Statement) -> None:
+        """What runs for it is known only now; nothing else of its record has changed."""
+        self._running[statement.id] = statement, Record.of(statement)
+        self.changes += 1
+
     def ended(self, statement: Statement) -> Record:
         """It's over; its record, which is kept."""
         _, record = self._running.pop(statement.id)

@@ -7,7 +7,9 @@ import pytest
 from accelerator.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.answering import LONG
+from accelerator.gateway.gateway import _size
 from accelerator.gateway.settings import GatewaySettings
+from accelerator.gateway.trino.kinds import ClientSession
 from tests.gateway.ordinary_clients import asked, documents, until
 from tests.gateway.support import ROWS, made_warehouse
 
@@ -92,3 +94,37 @@ def test_a_client_that_leaves_frees_the_reader(running):
         running._loop.call_soon_threadsafe(running.gateway.forget, statement)
     until(lambda: not pool._long._turns.taken and not pool._long._turns._waiting)
     assert asked(running, f"SELECT count(*) {FILLING} FROM sales") == [ROWS]
+
+
+@pytest.mark.parametrize("filling", ["", FILLING])
+def test_what_execute_runs_is_recorded(running, filling):
+    inner = f"SELECT count(*) {filling} FROM sales WHERE id >= ?"
+    found = list(documents(running, f"EXECUTE IMMEDIATE '{inner}' USING 0"))
+    record = running.gateway.history.find(found[0]["id"])
+    assert record.written == inner.replace("?", "0")
+    assert record.sql_length == len(record.written)
+
+
+LONG_ONE = ClientSession(user="me", prepared={"one": "SELECT 1" + " + 1" * LONG, "two": "SELECT 2"})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXECUTE one",
+        "DESCRIBE OUTPUT one",
+        "EXPLAIN EXECUTE one",
+        "/* /* */ EXECUTE one",
+        "/* /* */ EXECUTE one -- */ SELECT 1",
+        "-- \rEXECUTE one",
+        "/*+ hint */ EXECUTE one",
+    ],
+)
+def test_a_statement_that_may_name_a_long_one_is_long(sql):
+    assert _size(sql, LONG_ONE) > LONG
+
+
+def test_a_statement_is_as_long_as_the_one_that_it_may_name():
+    assert _size("SELECT 1", LONG_ONE) == 8
+    many = ClientSession(user="me", prepared={str(n): "SELECT" + " " * 1_000 for n in range(50)})
+    assert _size("EXECUTE one", many) < LONG, "short statements beside it don't count"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -120,3 +121,14 @@ def test_tasks_of_a_closed_session_are_still_looked_at(process, zones):
     assert zones.has_stuck_tasks(0)
     tracker.getStageInfo(3).get().numActiveTasks.return_value = 0
     assert not zones.has_stuck_tasks(0)
+
+
+def test_java_that_has_ended_before_it_had_a_context_is_noticed(monkeypatch):
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    shared = SharedContext()
+    assert shared.java_status() is None
+    with subprocess.Popen(["sleep", "60"]) as java:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
+        assert shared.java_status() is None
+        java.kill()
+        assert shared.java_status(10) == -9

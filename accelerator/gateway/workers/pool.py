@@ -133,7 +133,10 @@ class _Isolation:
             worker = None
             while worker is None and self._idle:
                 idle, _ = self._idle.pop()
-                worker = None if idle.gone.is_set() or idle.is_late else idle
+                if idle.gone.is_set() or idle.is_late:
+                    idle.abandon()
+                else:
+                    worker = idle
             if worker is None:
                 worker = await self._made()
             try:

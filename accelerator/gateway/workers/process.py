@@ -48,7 +48,9 @@ _AHEAD = 2
 """Pieces that are sent before the gateway has asked for more."""
 _CLOSE_S = 1.0
 _WATCH_S = 1.0
-_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_KILLED = frozenset(status for one in _FROM_OUTSIDE for status in (-one, 128 + one))
+"""Java ends by itself after signals that it handles, with 128 and the signal's number."""
 _JAVA_ENDS_S = 0.5
 """A statement may fail so long before the system reports that Java has ended."""
 _PIECE_BYTES = 4 * 1024**2
@@ -278,9 +280,9 @@ class _Worker:
             raise
         except BaseException as error:
             # Whatever it is, one statement fails, and the worker goes on.
-            is_ours = isinstance(error, AcceleratorError)
-            self._end_without_java(0.0 if is_ours else _JAVA_ENDS_S)
-            if not is_ours:
+            # What Spark itself reports comes from a Java process that runs.
+            self._end_without_java(_JAVA_ENDS_S if told(error).code == "internal" else 0.0)
+            if not isinstance(error, AcceleratorError):
                 _log.warning("a statement failed: %s: %s", type(error).__name__, error)
             header = _failure(number, error, rulings)
             if isinstance(error, MemoryError):

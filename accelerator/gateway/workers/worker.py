@@ -282,7 +282,9 @@ class Worker:
             self._pinged = now
             self.send({"op": "ping", "ends_s": _OUTLIVES * self._silence_s})
         elif late_s > LATE_S:
-            self._pinged = min(now, self._pinged + late_s)
+            was_late, self._pinged = self.is_late, min(now, self._pinged + late_s)
+            if was_late and not self.is_late:  # its answer won't report that
+                self._changed()
         elif now - self._pinged > LATE_S:
             self._late(now - self._pinged)
         if self.is_worn or any(now - since > self._silence_s for since in self._stopping.values()):
