@@ -256,7 +256,7 @@ class History:
         self.changes += 1
 
     def read(self, statement: Statement) -> None:
-        """What runs for it is known only now; nothing else of its record has changed."""
+        """Replaces its record: what runs for it became clear after it had come."""
         self._running[statement.id] = statement, Record.of(statement)
         self.changes += 1
 

@@ -1,4 +1,4 @@
-"""Processes that run one statement at a time: none is left behind, and none waits for nothing."""
+"""Processes that run one statement at a time: each of them ends, and as what it ran deserves."""
 
 from __future__ import annotations
 
