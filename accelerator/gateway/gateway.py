@@ -294,13 +294,18 @@ class Gateway:
             wishes = Wishes.of(client.properties, self.config.timeout_s)
             statement.is_long = _size(sql, client) > LONG
             asked = None if statement.is_long else request(sql, client)
-            if isinstance(asked, kinds.Run) and not asked.placed:
-                statement.runs = asked.sql
-            if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
-                statement.enabled = enabled_roles(statement.user, client.roles)
+            if asked is not None:
+                self._take(statement, asked)
             return asked, wishes
         except AcceleratorError as error:
             return error
+
+    def _take(self, statement: Statement, asked: Request) -> None:
+        """Takes what runs for the statement, and its roles; RoleNotFoundError."""
+        if isinstance(asked, kinds.Run) and not asked.placed:
+            statement.runs = asked.sql
+        if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
+            statement.enabled = enabled_roles(statement.user, statement.client.roles)
 
     async def _kept(
         self, statement: Statement, asked: Request | None, wishes: Wishes
@@ -472,9 +477,8 @@ class Gateway:
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
             if asked is None:
                 asked = await self.answering.read(statement, who.user)
-                if isinstance(asked, kinds.Run) and not asked.placed:
-                    statement.runs = asked.sql
-                    self.history.read(statement)
+                self._take(statement, asked)
+                self.history.read(statement)
                 page = self._page_at_once(statement, asked)
                 if page is not None:
                     yield page

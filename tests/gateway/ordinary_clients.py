@@ -23,7 +23,14 @@ def until(true: Callable[[], Any], seconds: float = 120) -> None:
 
 
 def sent(
-    running: Running, method: str, path: str, body: str = "", *, user: str = "me", session: str = ""
+    running: Running,
+    method: str,
+    path: str,
+    body: str = "",
+    *,
+    user: str = "me",
+    session: str = "",
+    role: str = "",
 ) -> dict[str, Any]:
     """One request's document; {} if it has none."""
     headers = {
@@ -32,6 +39,7 @@ def sent(
         "X-Trino-Catalog": "lake",
         "X-Trino-Schema": "shop",
         "X-Trino-Session": session,
+        "X-Trino-Role": role,
     }
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(running.url).netloc, timeout=60)
     try:

@@ -105,6 +105,14 @@ def test_what_execute_runs_is_recorded(running, filling):
     assert record.sql_length == len(record.written)
 
 
+@pytest.mark.parametrize("filling", ["", FILLING])
+def test_a_role_that_is_no_more_is_refused_and_mended(running, filling):
+    role = "system=ROLE{gone}"
+    error = last(running, f"SELECT 1 {filling}", role=role)["error"]
+    assert "there is no role gone" in error["message"]
+    assert "error" not in last(running, f"SET ROLE {filling} ALL", role=role)
+
+
 LONG_ONE = ClientSession(user="me", prepared={"one": "SELECT 1" + " + 1" * LONG, "two": "SELECT 2"})
 
 
