@@ -52,10 +52,3 @@ def test_a_worker_ends_with_its_java_and_another_takes_its_place(tmp_path):
         asking.join()
         assert isinstance(answers[0], list) and answers[0][0] > 0, answers
         assert pool.restarts >= 2
-
-        # Java ends in order, because somebody has asked it to: nobody is to blame.
-        third = pool._spark.result()
-        os.kill(java_of(third.pid), signal.SIGTERM)
-        until(third.dead.is_set, 30)
-        assert os.WIFSIGNALED(third.death.status)
-        assert asked(running, "SELECT count(*) + 2 FROM sales", **PLAIN) == [ROWS + 2]
