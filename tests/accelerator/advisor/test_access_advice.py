@@ -126,6 +126,14 @@ def test_kinds_follow_from_what_is_asked_and_what_is_there(acc: Accelerator) -> 
     assert {one.split("_")[0] for one in asked} == {"NGRAM", "TOKEN"}
 
 
+@pytest.fixture
+def spark_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders are advised and applied as if there were a Java, though none is started."""
+    monkeypatch.setattr("accelerator.buildable.is_spark_installed", lambda: True)
+    monkeypatch.setattr("accelerator.engines.source.check_java", lambda: None)
+
+
+@pytest.mark.usefixtures("spark_is_installed")
 def test_a_range_over_unordered_rows_gets_an_order(acc: Accelerator) -> None:
     sql = "SELECT sum(price) AS s, code FROM d.f WHERE at BETWEEN {} AND {} GROUP BY code"
     log(acc, *((sql.format(i * 500, i * 500 + 300), 2) for i in range(20)))
@@ -144,6 +152,7 @@ def test_a_range_over_unordered_rows_gets_an_order(acc: Accelerator) -> None:
     assert advised(acc, bytes=1).get("OPTIMIZE") is None  # nothing is left to gain
 
 
+@pytest.mark.usefixtures("spark_is_installed")
 def test_an_order_is_applied_by_its_id(acc: Accelerator) -> None:
     """The statement goes to whoever runs statements; the table tells that it's done."""
     log(acc, *((f"SELECT sum(price) FROM d.f WHERE at < {i}", 2) for i in range(5, 500, 50)))
