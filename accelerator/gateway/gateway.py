@@ -112,6 +112,7 @@ class Gateway:
             settings.worker_memory_bytes,
             settings.jvm_memory_bytes,
             settings.worker_cgroup,
+            settings.queue_timeout_s,
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None

@@ -40,6 +40,12 @@ class QueueTimeoutError(AcceleratorError):
 
     code = "queue_timeout"
 
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(
+            f"the statement has waited {wait_s:g} s for its turn",
+            hint="try again later, or ask for a larger share",
+        )
+
 
 class RateLimitedError(AcceleratorError):
     """More statements came in a minute than a limit allows."""
@@ -375,12 +381,7 @@ class Admission:
         if slot.turn.done():
             return
         self._turned_away["queue_timeout"] += 1
-        slot.turn.set_exception(
-            QueueTimeoutError(
-                f"the statement has waited {wait_s:g} s for its turn",
-                hint="try again later, or ask for a larger share",
-            )
-        )
+        slot.turn.set_exception(QueueTimeoutError(wait_s))
 
     def _admit(self) -> None:
         """Lets run what has room.

@@ -33,7 +33,7 @@ def test_an_idle_process_that_is_late_is_ended():
         return made[-1]
 
     async def work():
-        isolation = _Isolation(2, new)
+        isolation = _Isolation(2, None, new)
         for _ in range(3):
             async with isolation.worker("ann") as worker:
                 assert worker is made[-1]

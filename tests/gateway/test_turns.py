@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from contextlib import AsyncExitStack
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelerator.gateway.limits import QueueTimeoutError
 from accelerator.gateway.workers.turns import Turns
 
 
@@ -18,10 +20,12 @@ class Room:
 
     def __init__(self, count: int, most_of_one: int) -> None:
         self.count = count
-        self.turns: Turns[str] = Turns(self._free, most_of_one)
+        self.stopping: Counter[str] = Counter()
+        self.turns: Turns[str] = Turns(self._free, most_of_one, lambda user: self.stopping[user])
 
     def _free(self, turns: Turns[str]) -> str | None:
-        return "any" if turns.taken["any"] < self.count else None
+        busy = turns.taken["any"] + self.stopping.total()
+        return "any" if busy < self.count else None
 
 
 async def settled() -> None:
@@ -108,6 +112,40 @@ def test_a_statement_that_stops_waiting_takes_nothing_along():
         await statements.end("b1")
         assert not room.turns.taken and not room.turns.by_user
         assert not room.turns._waiting and not room.turns._last
+
+    run(work)
+
+
+def test_what_was_stopped_and_still_runs_counts_for_its_user():
+    async def work():
+        room = Room(4, 3)
+        statements = Statements(room.turns)
+        for number in range(6):
+            await statements.ask("ann", f"a{number}")
+        room.stopping["ann"] = 3  # three were cancelled, and don't end
+        for number in range(3):
+            await statements.cancel(f"a{number}")
+        assert statements.begun == ["a0", "a1", "a2"]
+        await statements.ask("bob", "b0")
+        assert statements.begun[-1] == "b0"
+        room.stopping["ann"] = 1
+        room.turns.give()
+        await settled()
+        assert statements.begun[-2:] == ["a3", "a4"]
+
+    run(work)
+
+
+def test_a_statement_waits_only_so_long():
+    async def work():
+        turns = Turns(lambda turns: None if turns.taken["any"] else "any", 1, wait_max_s=0.01)
+        async with turns.place("ann"):
+            with pytest.raises(QueueTimeoutError, match=r"waited 0\.01 s"):
+                async with turns.place("bob"):
+                    pass
+        assert not turns.taken and not turns._waiting
+        async with turns.place("bob"):
+            await asyncio.sleep(0.02)  # the work itself has no such limit
 
     run(work)
 

@@ -113,6 +113,8 @@ class PoolSettings:
     memory_bytes: int = 0
     jvm_bytes: int = 0
     cgroup: str | None = None
+    wait_max_s: float | None = None
+    """How long a statement waits for a thread; None: as long as it takes."""
 
 
 class _Isolation:
@@ -121,9 +123,11 @@ class _Isolation:
     A user has one of them at most.
     """
 
-    def __init__(self, at_once: int, made: Callable[[], Awaitable[Worker]]) -> None:
+    def __init__(
+        self, at_once: int, wait_max_s: float | None, made: Callable[[], Awaitable[Worker]]
+    ) -> None:
         self._made = made
-        self._turns = Turns(_places(at_once), 1)
+        self._turns = Turns(_places(at_once), 1, wait_max_s=wait_max_s)
         self._idle: list[tuple[Worker, float]] = []
 
     @asynccontextmanager
@@ -208,6 +212,10 @@ def _share_of(job: Header) -> str:
     return str(job.get("login") or _user(job))
 
 
+def _is_of(order: Header, user: str) -> bool:
+    return "job" in order and _share_of(order["job"]) == user
+
+
 def _user(job: Header) -> str:
     return str(job["client"]["user"] if "client" in job else job.get("user", ""))
 
@@ -225,12 +233,16 @@ class Pool:
         self._tasks: list[asyncio.Task[None]] = []
         self._deadly = _Deadly()
         threads = settings.workers * settings.threads
-        self._turns = Turns(self._free_worker, math.ceil(OF_ONE * threads))
-        self._in_spark = Turns(_places(settings.threads), math.ceil(OF_ONE * settings.threads))
-        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(alone=True))
-        self._long = _Isolation(_LONG_AT_ONCE, lambda: self._made(alone=True))
-        self._dangerous = _Isolation(1, lambda: self._made(alone=True))
-        self._with_spark = _Isolation(1, lambda: self._made(spark=True, alone=True))
+        most, wait_s = math.ceil(OF_ONE * threads), settings.wait_max_s
+        self._turns = Turns(self._free_worker, most, self._stopping, wait_max_s=wait_s)
+        most = math.ceil(OF_ONE * settings.threads)
+        self._in_spark = Turns(
+            self._free_in_spark, most, self._stopping_in_spark, wait_max_s=wait_s
+        )
+        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, wait_s, lambda: self._made(alone=True))
+        self._long = _Isolation(_LONG_AT_ONCE, wait_s, lambda: self._made(alone=True))
+        self._dangerous = _Isolation(1, wait_s, lambda: self._made(alone=True))
+        self._with_spark = _Isolation(1, wait_s, lambda: self._made(spark=True, alone=True))
         self._groups = ControlGroups.opened(settings.cgroup)
         self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
@@ -417,11 +429,24 @@ class Pool:
         free = [
             worker
             for worker in self._workers
-            if taken[worker] + worker.stopping < self.settings.threads
+            if taken[worker] + len(worker.stopping) < self.settings.threads
             and not worker.is_late
             and not worker.gone.is_set()
         ]
-        return min(free, key=lambda one: taken[one] + one.stopping, default=None)
+        return min(free, key=lambda one: taken[one] + len(one.stopping), default=None)
+
+    def _free_in_spark(self, turns: Turns[str]) -> str | None:
+        worker = _made_well(self._spark)
+        busy = turns.taken["any"] + (0 if worker is None else len(worker.stopping))
+        return "any" if busy < self.settings.threads else None
+
+    def _stopping(self, user: str) -> int:
+        """Counts the user's statements that were stopped and still run, but for those in Spark."""
+        return sum(_is_of(order, user) for worker in self._workers for order in worker.stopping)
+
+    def _stopping_in_spark(self, user: str) -> int:
+        worker = _made_well(self._spark)
+        return 0 if worker is None else sum(_is_of(order, user) for order in worker.stopping)
 
     async def _spark_worker(self) -> Worker:
         """The one that may start Spark; made by the first who asks."""
@@ -431,6 +456,11 @@ class Pool:
                 self._replaced(known.result())
             known = self._spark = asyncio.create_task(self._made(spark=True))
         return await asyncio.shield(known)
+
+    def _changed(self) -> None:
+        """A worker may take statements again, or never will: others may have their turn."""
+        self._turns.give()
+        self._in_spark.give()
 
     async def _watch(self) -> None:
         """Looks after every worker, again and again, as long as the gateway runs."""
@@ -516,7 +546,7 @@ class Pool:
             spark=spark,
             alone=alone,
             silence_s=self.settings.silence_s,
-            changed=self._turns.give,
+            changed=self._changed,
             suspected=self._suspected,
             killed_for_memory=lambda: self._killed_for_memory(worker),
         )

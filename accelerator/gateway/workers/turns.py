@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from accelerator.gateway.limits import QueueTimeoutError
+
 Place = TypeVar("Place", bound=Hashable)
 
 
@@ -28,12 +30,22 @@ class _Turn(Generic[Place]):
 class Turns(Generic[Place]):
     """Belongs to one event loop."""
 
-    def __init__(self, free: Callable[[Turns[Place]], Place | None], most_of_one: int) -> None:
+    def __init__(
+        self,
+        free: Callable[[Turns[Place]], Place | None],
+        most_of_one: int,
+        stopping: Callable[[str], int] = lambda _user: 0,
+        *,
+        wait_max_s: float | None = None,
+    ) -> None:
         """`free` returns a place that can run one statement more, None if there is none now.
 
-        A user runs `most_of_one` statements at most.
+        A user runs `most_of_one` statements at most. `stopping` counts those of a user that were
+        stopped and still run: who cancels what doesn't end gets no other place for it. `wait_max_s`
+        is the longest that a statement waits.
         """
-        self._free, self._most = free, max(1, most_of_one)
+        self._wait_max_s = wait_max_s
+        self._free, self._most, self._stopping = free, max(1, most_of_one), stopping
         self._numbers = itertools.count(1)
         self._waiting: dict[int, _Turn[Place]] = {}
         self._last: dict[str, int] = {}
@@ -44,15 +56,25 @@ class Turns(Generic[Place]):
 
     @asynccontextmanager
     async def place(self, user: str) -> AsyncIterator[Place]:
-        """The place that the statement has while the context is open, once its turn has come."""
+        """The place that the statement has while the context is open, once its turn has come.
+
+        QueueTimeoutError if that takes too long.
+        """
         future: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
         turn = _Turn(user, next(self._numbers), future)
         self._waiting[turn.number] = turn
         try:
             self.give()
-            yield await future
+            yield await self._given(future)
         finally:
             self._leave(turn)
+
+    async def _given(self, future: asyncio.Future[Place]) -> Place:
+        try:
+            async with asyncio.timeout(self._wait_max_s):
+                return await future
+        except TimeoutError as error:
+            raise QueueTimeoutError(self._wait_max_s or 0.0) from error
 
     def give(self) -> None:
         """Gives the free places to those that wait; to be called whenever one may be free."""
@@ -68,12 +90,15 @@ class Turns(Generic[Place]):
         may = (
             one
             for one in self._waiting.values()
-            if self.by_user[one.user] < self._most and not one.place.done()
+            if self._running(one.user) < self._most and not one.place.done()
         )
         return min(may, key=self._rank, default=None)
 
     def _rank(self, turn: _Turn[Place]) -> tuple[int, int, int]:
-        return self.by_user[turn.user], self._last.get(turn.user, 0), turn.number
+        return self._running(turn.user), self._last.get(turn.user, 0), turn.number
+
+    def _running(self, user: str) -> int:
+        return self.by_user[user] + self._stopping(user)
 
     def _leave(self, turn: _Turn[Place]) -> None:
         if self._waiting.pop(turn.number, None) is None:  # it got a place, maybe unnoticed

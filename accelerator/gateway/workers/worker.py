@@ -147,9 +147,9 @@ class Worker:
         self.link.send(header)
 
     @property
-    def stopping(self) -> int:
-        """How many statements were stopped and haven't ended."""
-        return len(self._stopping)
+    def stopping(self) -> list[Header]:
+        """The orders that were stopped and haven't ended: each has a thread still."""
+        return [self._orders[number] for number in self._stopping if number in self._orders]
 
     @property
     def load(self) -> int:
