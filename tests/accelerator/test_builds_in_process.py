@@ -208,3 +208,24 @@ def test_the_setting_ends_it(pristine: Pristine) -> None:
         pytest.raises(AcceleratorError, match=r"Java|Spark"),
     ):
         session.query(create)
+
+
+def _fill_zeros(catalog: SqlCatalog) -> None:
+    catalog.create_namespace("d")
+    values = [-0.0, 0.0, nan, -nan, 1.5, None, -0.0, -0.0]
+    rows = pa.table({"x": values, "y": pa.array(values, pa.float32())})
+    catalog.create_table("d.z", rows.schema).append(rows)
+
+
+def test_zeros_of_both_signs_are_one_group_and_so_are_all_nans(
+    pristine: Pristine, no_java: None
+) -> None:
+    with accelerator.open(pristine.lake(_fill_zeros, "zeros")) as session:
+        for name in "xy":
+            sql = f"SELECT {name} AS v, count(*) AS c FROM d.z GROUP BY {name}"
+            built = session.query(f"CREATE CUBE of_{name} AS {sql}").arrow().to_pylist()
+            assert built[0]["rows"] == 4
+            found = session.query(sql)
+            assert found.metrics.cubes == (f"of_{name}",)
+            rows = {str(row["v"]): row["c"] for row in found.arrow().to_pylist()}
+            assert rows == {"0.0": 4, "nan": 2, "1.5": 1, "None": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import subprocess
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -15,7 +16,9 @@ from accelerator.engines import spark, spark_context
 from accelerator.engines.functions import spark as functions
 from accelerator.engines.spark import SparkEngine
 from accelerator.engines.spark_context import SharedContext
+from accelerator.gateway.workers import process as worker_process
 from accelerator.gateway.workers import sessions
+from accelerator.gateway.workers.blame import JAVA_ENDED
 from accelerator.gateway.workers.sessions import Sessions
 
 
@@ -132,3 +135,24 @@ def test_java_that_has_ended_before_it_had_a_context_is_noticed(monkeypatch):
         assert shared.java_status() is None
         java.kill()
         assert shared.java_status(10) == -9
+
+
+@pytest.mark.parametrize(
+    ("status", "ends"),
+    [
+        (None, []),
+        (0, [("exit", JAVA_ENDED)]),
+        (1, [("exit", JAVA_ENDED)]),
+        (-signal.SIGABRT, [("exit", JAVA_ENDED)]),
+        (-signal.SIGKILL, [("kill", signal.SIGKILL)]),
+        (128 + signal.SIGTERM, [("kill", signal.SIGKILL)]),
+    ],
+)
+def test_a_worker_ends_as_its_java_has_ended(status, ends, monkeypatch):
+    found = []
+    monkeypatch.setattr(worker_process.os, "kill", lambda _pid, one: found.append(("kill", one)))
+    monkeypatch.setattr(worker_process.os, "_exit", lambda one: found.append(("exit", one)))
+    worker = object.__new__(worker_process._Worker)
+    worker._sessions = SimpleNamespace(java_status=lambda _wait_s: status)
+    worker._end_without_java()
+    assert found == ends
