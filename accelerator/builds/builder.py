@@ -36,7 +36,7 @@ from accelerator.builds.tiers import worth_merging
 from accelerator.config import Config
 from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
-from accelerator.engines.source import require_spark
+from accelerator.engines.source import is_spark_installed, require_spark
 from accelerator.errors import (
     BuildError,
     EngineError,
@@ -318,14 +318,13 @@ class Builder:
         name, most = target.record.name, self._config.build_in_process_bytes_max
         try:
             found = InProcess(target.cube, target.pinned, self._duckdb, _MERGED)
-        except DeclinedError as error:
-            why, instead = str(error), _INSTEAD
-        else:
             size = max(sum(f.size_bytes for f in files), found.size_bytes)
             if size <= most:
                 return found
             why = f"{size:,} bytes of data files are read, more than build_in_process_bytes_max"
             instead = f"raise build_in_process_bytes_max, now {most:,}"
+        except DeclinedError as error:
+            why, instead = str(error), _INSTEAD
         require_spark(self._spark, f"cube {name} can't be built in this process ({why})", instead)
         _log.info("%s is built by Spark: %s", name, why)
         return None
@@ -498,6 +497,8 @@ class Builder:
                     lambda ids, job: self._write_here(target, files, ids, unique, job, loop, here),
                 )
             except _NotHereError as error:
+                if isinstance(error.__cause__, EngineError) and not is_spark_installed():
+                    raise error.__cause__ from None
                 _log.info("%s is built by Spark: %s", target.record.name, error.__cause__)
         return self._made(
             target, files, lambda ids, job: self._write(target, files, ids, unique, job, loop)

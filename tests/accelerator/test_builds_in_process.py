@@ -182,9 +182,11 @@ def test_without_java_nothing_is_published(acc: Accelerator) -> None:
     assert acc.services.store.registry(fresh=True).cubes["c"].published is None
 
 
-def test_a_build_that_fails_here_leaves_nothing_and_is_sparks(
-    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_spark", [False, True])
+def test_a_build_that_fails_here_leaves_nothing_and_is_sparks_if_there_is_one(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch, has_spark: bool
 ) -> None:
+    monkeypatch.setattr("accelerator.builds.builder.is_spark_installed", lambda: has_spark)
     written: list[str] = []
     real = InProcess.write
 
@@ -194,7 +196,8 @@ def test_a_build_that_fails_here_leaves_nothing_and_is_sparks(
         raise EngineError("the disk is full")
 
     monkeypatch.setattr(InProcess, "write", write)
-    with pytest.raises(AcceleratorError, match=r"Java|Spark"):
+    why = "is built by Spark" if has_spark else "the disk is full"
+    with pytest.raises(AcceleratorError, match=why):
         acc.query("CREATE CUBE c AS SELECT g, count(*) AS n FROM d.f GROUP BY g")
     assert written
     assert not [*Path(acc.config.store_root).rglob("*.parquet")]
