@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.clustering.order import PROPERTY, Order, relates
-from accelerator.clustering.ordering import file_bytes
+from accelerator.clustering.ordering import Options, file_bytes
 from accelerator.clustering.rewriting import NewFiles, Rewriting, data_location
 from accelerator.clustering.spark import Layout, rewrite
 from accelerator.engines.java_errors import JvmError
@@ -26,7 +26,6 @@ from rewrite.render import quote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from accelerator.clustering.statements import Options
     from accelerator.services import Services
 
 _ROW_GROUP = "write.parquet.row-group-size-bytes"

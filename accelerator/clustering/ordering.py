@@ -5,6 +5,8 @@ Needs no Spark, so that who only asks what an order would do can ask it here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from accelerator.clustering.order import Order, OrderKey
 from accelerator.errors import ClusteringError, UnknownColumnError, no_column
 from accelerator.iceberg import Pin, PinnedTable
@@ -18,6 +20,15 @@ _FILE_MB = 32
 ROW_GROUP_BYTES = 4 * MB
 _TARGET = "write.target-file-size-bytes"
 _DIMENSIONS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of OPTIMIZE; sizes in bytes, `file` 0 if it isn't given."""
+
+    file: int = 0
+    row_group: int = ROW_GROUP_BYTES
+    full: bool = False
 
 
 def file_bytes(pinned: PinnedTable) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.clustering.order import Order
-from accelerator.clustering.ordering import MB, ROW_GROUP_BYTES, order_of
+from accelerator.clustering.ordering import MB, ROW_GROUP_BYTES, Options, order_of
 from accelerator.engines.source import require_spark
 from accelerator.errors import ClusteringError, UnknownTableError
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from accelerator.services import Services
 
 _FIGURES = ("files_before", "files_after", "bytes_before", "bytes_after", "rows")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What stands behind WITH; sizes in bytes, `file` 0 where it isn't given."""
-
-    file: int = 0
-    row_group: int = ROW_GROUP_BYTES
-    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
