@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
 import statistics
 import sys
 from pathlib import Path
@@ -26,6 +28,10 @@ from bench.steps import Steps, noise_into
 
 RUNS = 3
 SEED = 1
+_ASKED = (
+    "SELECT d_year, sum(lo_revenue) AS revenue FROM ssb.lineorder"
+    " JOIN ssb.dates ON lo_orderdate = d_datekey GROUP BY d_year"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +49,9 @@ def run(options: argparse.Namespace) -> int:
     target = BUILD / "demo.json"
     target.write_text(json.dumps(outcome, indent=1) + "\n")
     _show(console, outcome, target)
+    console.print(
+        _next_steps(Workspace.of(options.scale).warehouse), highlight=False, soft_wrap=True
+    )
     for turn in samples.turns:
         if turn.differences:
             console.print(f"{turn.query}: {turn.differences}\n{turn.sql}", markup=False)
@@ -57,6 +66,27 @@ def _intro(scale: float) -> str:
         "plain in Spark, and through the accelerator.\n"
         "The SQL is the same both ways, and so must be the answers.\n"
     )
+
+
+def _next_steps(warehouse: Path) -> str:
+    """Three commands that go on with the demo's warehouse."""
+    folder = shlex.quote(os.path.relpath(warehouse))
+    program = shlex.quote(os.path.relpath(Path(sys.executable).with_name("accelerator")))
+    lines = (
+        f"{program} show cubes --warehouse {folder}",
+        f'{program} explain --warehouse {folder} "{_ASKED}"',
+        f"{program} shell --warehouse {folder}",
+    )
+    return "Try next:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _megabytes(count: int) -> str:
+    """The bytes as megabytes.
+
+    >>> _megabytes(1_192_251)
+    '1.19 MB'
+    """
+    return f"{count / 1e6:,.2f} MB"
 
 
 def _prepare_and_query(workspace: Workspace, steps: Steps) -> Samples:
@@ -109,16 +139,16 @@ def _outcome(scale: float, samples: Samples) -> dict[str, Any]:
 def _show(console: Console, outcome: dict[str, Any], target: Path) -> None:
     table = Table(caption=f"Medians of {RUNS} warm runs, other literals in each; all runs compared")
     table.add_column("query")
-    for heading in ("plain ms", "fast ms", "speed-up", "bytes read"):
+    for heading in ("plain ms", "fast ms", "speed-up", "read"):
         table.add_column(heading, justify="right")
-    for heading in ("engine", "cube", "equal"):
+    for heading in ("cube", "equal"):
         table.add_column(heading)
     for query in outcome["queries"]:
         plain, fast = query["plain_ms"], query["accelerated_ms"]
         numbers = (f"{plain:,.0f}", f"{fast:,.1f}", f"{plain / fast:,.0f}x")
         equal = "[green]✓[/]" if query["equal"] else "[red]differs[/]"
-        words = (query["engine"], query["cube"] or "none", equal)
-        table.add_row(query["name"], *numbers, f"{query['bytes_read']:,}", *words)
+        words = (query["cube"] or "none", equal)
+        table.add_row(query["name"], *numbers, _megabytes(query["bytes_read"]), *words)
     console.print(table)
     console.print(f"Geometric mean of the speed-ups: [bold]{outcome['geomean_speedup']:,.0f}x[/]")
     console.print(f"Written to {target}", highlight=False)

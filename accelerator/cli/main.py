@@ -55,6 +55,23 @@ class _Command(click.Command):
             return super().make_context(*args, **more)
 
 
+_HELP_MAX = 1000
+_GROUPS = {
+    "Ask": ("shell", "sql", "export", "explain", "why-not", "verify"),
+    "Cubes and indexes": (
+        "show",
+        "build",
+        "build-statistics",
+        "compact",
+        "validate",
+        "undrop",
+        "vacuum",
+    ),
+    "Advice": ("queries", "analyze", "recommendations", "apply", "results"),
+    "Services": ("serve", "serve-maintenance", "password", "doctor"),
+}
+
+
 class _Shell(_Command, click.Group):
     """Without a command's name, the shell."""
 
@@ -66,6 +83,19 @@ class _Shell(_Command, click.Group):
         if not ctx.resilient_parsing and (not args or (args[0][:1] == "-" and args[0] not in own)):
             args = ["shell", *args]
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands in groups, each with the whole first sentence of its help."""
+        ungrouped = dict.fromkeys(self.list_commands(ctx))
+        for title, names in (*_GROUPS.items(), ("More", tuple(ungrouped))):
+            rows = []
+            for name in names:
+                if name in ungrouped and (command := self.get_command(ctx, name)) is not None:
+                    del ungrouped[name]
+                    rows.append((name, command.get_short_help_str(limit=_HELP_MAX)))
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 @click.group(cls=_Shell, context_settings=_SETTINGS)

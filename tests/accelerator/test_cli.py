@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -604,6 +605,13 @@ def test_without_a_warehouse_it_asks_for_one(tmp_path, monkeypatch):
     assert found.exit_code == 2
     assert "which warehouse?" in found.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_each_command_is_listed_once_in_a_group_with_its_whole_sentence():
+    text = CliRunner().invoke(main, ["--help"]).stdout.partition("Ask:")[2]
+    assert text and "..." not in text and "More:" not in text and "Commands:" not in text
+    for name in main.commands:
+        assert len(re.findall(rf"^  {name} ", text, re.MULTILINE)) == 1
 
 
 def test_help_loads_nothing_heavy():
