@@ -16,7 +16,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from accelerator.python_values import shown_values
+from accelerator.python_values import rows_of, shown_values
 from rewrite.printable import printable
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from accelerator.metrics import Metrics
 
 _CELL_MAX = 2000
+_INDENTED = "\n      "
+"""Further lines of a value in `vertical_text`."""
 _HTML_ROWS, _HTML_COLUMNS = 20, 50
 _WIDE = 100_000
 """Where no terminal sets a width nothing is left out."""
@@ -59,6 +61,24 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
         except (duckdb.Error, pa.ArrowException):  # a type that DuckDB hasn't
             text = _boxed(connection, _drawn(shown, as_texts=True), width)
     return printable(text.rstrip("\n"))
+
+
+def vertical_text(table: pa.Table, rows: int = 20) -> str:
+    """The first rows, each value on a line of its own behind its column's name.
+
+    Args:
+        table: the answer.
+        rows: at most so many are shown; 0: all.
+    """
+    names = table.schema.names
+    width = max(map(len, names), default=0)
+    lines: list[str] = []
+    for number, row in enumerate(rows_of(table.slice(0, rows) if rows else table), 1):
+        lines.append(f"row {number}")
+        for name, value in zip(names, row, strict=True):
+            text = "NULL" if value is None else cut(text_value(value))
+            lines.append(f"  {name:<{width}}  ".replace("\n", " ") + text.replace("\n", _INDENTED))
+    return printable("\n".join(lines))
 
 
 def _boxed(connection: Any, table: pa.Table, width: int) -> str:

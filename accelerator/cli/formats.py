@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accelerator.cli.session import Batches
 
 ROWS = ("csv", "arrow", "parquet")
-FORMATS = ("table", "json", *ROWS)
+FORMATS = ("table", "vertical", "json", *ROWS)
 _BINARY = ("arrow", "parquet")
 
 

@@ -35,7 +35,9 @@ ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
 
 
-def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) -> None:
+def _print(
+    answers: list[Answer], options: Options, rows_max: int = ROWS_MAX, *, vertical: bool = False
+) -> None:
     from accelerator.cli.output import answer_json, print_answer, print_json
 
     if options.json:
@@ -43,7 +45,7 @@ def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) ->
         print_json(documents[0] if len(documents) == 1 else documents)
         return
     for answer in answers:
-        print_answer(answer, rows_max)
+        print_answer(answer, rows_max, vertical=vertical)
 
 
 class _Command(click.Command):
@@ -198,7 +200,8 @@ def _run(
             if name in ROWS:
                 print_rows(name, session.stream(one, timeout_s=timeout))
             else:
-                _print([session.query(one, timeout_s=timeout)], options, rows)
+                answers = [session.query(one, timeout_s=timeout)]
+                _print(answers, options, rows, vertical=name == "vertical")
 
 
 @main.command("export")

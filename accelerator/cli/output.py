@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.cli.session import Answer
 from accelerator.cli.terminal import say
 from accelerator.python_values import rows_of
-from accelerator.shown import footer, json_value, table_text, type_name
+from accelerator.shown import footer, json_value, table_text, type_name, vertical_text
 
 if TYPE_CHECKING:
     from accelerator.verification import Verification
@@ -33,11 +33,14 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def print_answer(answer: Answer, rows_max: int) -> None:
-    """The rows as a table, at most so many of them (0: all), and a line on how they came."""
+def print_answer(answer: Answer, rows_max: int, *, vertical: bool = False) -> None:
+    """The rows as a table, at most so many of them (0: all), and a line on how they came.
+
+    If it's `vertical`, each value has a line.
+    """
     table = answer.arrow()
-    if table.num_columns:
-        say(table_text(table, rows_max))
+    if table.num_columns and (table.num_rows or not vertical):
+        say(vertical_text(table, rows_max) if vertical else table_text(table, rows_max))
     if 0 < rows_max < table.num_rows:
         say(f"{table.num_rows - rows_max} more rows: --rows 0 shows all, --json too", err=True)
     say(footer(table.num_rows, answer.metrics.to_dict()), err=True)

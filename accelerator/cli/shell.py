@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _PROMPT, _MORE = "accelerator> ", "          -> "
 _ROWS_MAX = 1000
+_VERTICAL = r"\G"
+"""Ends a statement whose rows are shown vertically, as in MySQL's client."""
 _QUIT = ("exit", "quit")
 _CHANGES = frozenset({"ALTER", "CREATE", "DROP", "USE", "UNDROP"})
 
@@ -148,7 +150,7 @@ class _Shell:
 
     def _is_whole(self) -> bool:
         """Whether Enter sends what was typed, instead of beginning another line."""
-        text = self._prompt.default_buffer.text.strip()
+        text, _ = _without_vertical(self._prompt.default_buffer.text.strip())
         return not text or text.startswith(".") or text.lower() in _QUIT or is_ended(text)
 
     @cached_property
@@ -168,35 +170,39 @@ class _Shell:
             if text.startswith("."):
                 self._command(text.rstrip(";").split())
                 return
+            text, is_vertical = _without_vertical(text)
             for statement in split_statements(text):
-                self._run(statement)
+                self._run(statement, "vertical" if is_vertical else self._format)
         except (_CannotOpenError, EOFError):
             raise
         except BaseException as error:
             if exit_code(error) is None:
                 raise
 
-    def _run(self, statement: str) -> None:
+    def _run(self, statement: str, name: str) -> None:
+        """Runs it, and shows its rows in the format of that name."""
         with spinning(self._activity):
             session = self._session()
-            if self._format in ROWS:
-                print_rows(self._format, session.stream(statement, timeout_s=self._timeout_s))
+            if name in ROWS:
+                print_rows(name, session.stream(statement, timeout_s=self._timeout_s))
             else:
                 answer = session.query(statement, timeout_s=self._timeout_s)
         if first_word(statement).text in _CHANGES:
             self.names.forget()
-        if self._format not in ROWS:
-            self._show(answer)
+        if name not in ROWS:
+            self._show(answer, name)
 
-    def _show(self, answer: Any) -> None:
+    def _show(self, answer: Any, name: str) -> None:
         from accelerator.cli.output import answer_json, print_json
-        from accelerator.shown import footer, table_text
+        from accelerator.shown import footer, table_text, vertical_text
 
-        if self._format == "json":
+        if name == "json":
             print_json(answer_json(answer))
             return
         table = answer.arrow()
-        if table.num_columns:
+        if name == "vertical" and table.num_rows:
+            self._print(vertical_text(table, _ROWS_MAX))
+        elif table.num_columns:
             self._print(table_text(table, _ROWS_MAX))
         if table.num_rows > _ROWS_MAX:
             say(f"{table.num_rows - _ROWS_MAX:,} more rows: .format csv gives all")
@@ -292,6 +298,18 @@ class _Shell:
         raise EOFError
 
 
+def _without_vertical(text: str) -> tuple[str, bool]:
+    r"""Returns the statements that `\G` ends, with a semicolon in its place, and whether it does.
+
+    >>> _without_vertical(r"SELECT 1 \G"), _without_vertical(r"SELECT '\G")
+    (('SELECT 1 ;', True), ("SELECT '\\G", False))
+    """
+    ended = f"{text.removesuffix(_VERTICAL)};"
+    if text.endswith(_VERTICAL) and is_ended(ended):
+        return ended, True
+    return text, False
+
+
 class _Late(Completer):
     """The completer, once it's wanted: what it imports isn't waited for before."""
 
@@ -311,7 +329,11 @@ class _Late(Completer):
 
 
 COMMANDS: dict[str, tuple[Callable[..., bool], str, str]] = {
-    ".format": (_Shell._set_format, ".format csv", f"how rows are shown: {', '.join(FORMATS[:3])}"),
+    ".format": (
+        _Shell._set_format,
+        ".format csv",
+        f"how rows are shown: {', '.join(FORMATS[:4])}; \\G instead of ; shows one vertically",
+    ),
     ".help": (_Shell._help, ".help", "this list"),
     ".pager": (_Shell._set_pager, ".pager off", "whether long answers are shown by $PAGER"),
     ".quit": (_Shell._leave, ".quit", "leave"),

@@ -319,6 +319,9 @@ def test_rows_of_every_type_in_a_format(name, tmp_path):
 def test_formats_of_several_statements():
     both = run(Fake(SELECT=pa.table({"a": [1]})), "sql", "SELECT 1; SELECT 2", "--format", "csv")
     assert both.stdout == '"a"\n1\n"a"\n1\n'
+    rows = pa.table({"a": [1, None]})
+    found = run(Fake(SELECT=rows), "sql", "SELECT 1", "--format", "vertical", "--rows", "1")
+    assert found.stdout == "row 1\n  a  1\n" and "1 more rows" in found.stderr
     for name in ("arrow", "parquet"):
         fake = Fake()
         found = run(fake, "sql", "SELECT 1; SELECT 2", "--format", name)

@@ -14,6 +14,7 @@ from prompt_toolkit.document import Document
 from accelerator.cli import history, pager
 from accelerator.cli.history import KeptHistory, history_file
 from accelerator.cli.names import Names, Words
+from accelerator.cli.shell import _without_vertical
 from accelerator.cli.terminal import without_ctrl_c
 from accelerator.errors import ConfigError
 from accelerator.statements.text import is_ended
@@ -168,3 +169,21 @@ def test_around_the_prompt_ctrl_c_has_nothing_to_stop():
     with without_ctrl_c():
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("typed", "statements", "vertical"),
+    [
+        (r"SELECT 1\G", "SELECT 1;", True),
+        (r"SELECT 1; SELECT 2 \G", "SELECT 1; SELECT 2 ;", True),
+        ("SELECT 1;", "SELECT 1;", False),
+        (r"SELECT 1 -- \G", r"SELECT 1 -- \G", False),
+        (r"SELECT '\G", r"SELECT '\G", False),
+        (r"SELECT 1\g", r"SELECT 1\g", False),
+        (r"SELECT 1\G;", r"SELECT 1\G;", False),
+    ],
+)
+def test_a_backslash_and_g_end_a_statement_whose_rows_are_shown_vertically(
+    typed, statements, vertical
+):
+    assert _without_vertical(typed) == (statements, vertical)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.metrics import Metrics
-from accelerator.shown import printable, table_html, table_text
+from accelerator.shown import printable, table_html, table_text, vertical_text
 
 TURNERS = (
     "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\u206a\ufeff\U000e0041\ud800\x00\x1b"
@@ -63,3 +63,14 @@ def test_a_cell_of_megabytes_is_cut_and_says_so(value, length):
 def test_nested_values_are_drawn_as_ever():
     shown = table_text(pa.table({"a": [{"x": [1, None]}]}), width=80)
     assert "struct(x bigint[])" in shown and "{'x': [1, NULL]}" in shown
+
+
+def test_rows_are_shown_vertically():
+    rows = pa.table({"a": [1, None], "a long name": ["one\ntwo\x1b[2J", "x" * 3000]})
+    lines = vertical_text(rows).splitlines()
+    assert lines[:3] == ["row 1", "  a            1", "  a long name  one"]
+    assert lines[3].startswith("      two") and "\x1b" not in lines[3]
+    assert lines[4:6] == ["row 2", "  a            NULL"]
+    assert lines[6].endswith("… (3,000 characters)") and len(lines) == 7
+    assert vertical_text(rows, 1).splitlines() == lines[:4]
+    assert vertical_text(rows.slice(0, 0)) == ""
