@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from accelerator.metrics import Metrics
 
 _CELL_MAX = 2000
+_USEFUL = (
+    *("cube", "index", "name", "id", "status", "state", "files_covered", "files_total", "bytes"),
+    *("hits", "kind", "column", "elapsed_ms", "cubes", "table", "problem", "last_error", "rows"),
+)
+"""Columns of lists, those first that most people look for."""
+_MEASURED = 1000
+"""Rows whose width is measured."""
 _INDENTED = "\n      "
 """Further lines of a value in `vertical_text`."""
 _HTML_ROWS, _HTML_COLUMNS = 20, 50
@@ -61,6 +68,41 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
         except (duckdb.Error, pa.ArrowException):  # a type that DuckDB hasn't
             text = _boxed(connection, _drawn(shown, as_texts=True), width)
     return printable(text.rstrip("\n"))
+
+
+def fitting(table: pa.Table, width: int | None = None) -> tuple[pa.Table, list[str]]:
+    """The columns of a list, as SHOW CUBES gives it, that fit in a line, and the others' names.
+
+    Columns without a value are left out first, then those that say least of most artifacts.
+
+    Args:
+        table: the list.
+        width: of characters in a line; None: the terminal's. Nothing is left out without one.
+    """
+    if width is None:
+        width = shutil.get_terminal_size().columns if is_terminal() else _WIDE
+    widths = [_drawn_width(table, at) for at in range(table.num_columns)]
+    if sum(widths) + 1 <= width:
+        return table, []
+    names = table.column_names
+    is_empty = [column.null_count == len(column) for column in table.columns]
+    ranks = [_USEFUL.index(name) if name in _USEFUL else len(_USEFUL) for name in names]
+    left, chosen = width - 1, set[int]()
+    for at in sorted(range(len(names)), key=lambda at: (is_empty[at], ranks[at], at)):
+        if widths[at] <= left and not (is_empty[at] and table.num_rows):
+            chosen.add(at)
+            left -= widths[at]
+    if not chosen:
+        return table, []
+    others = [printable(name) for at, name in enumerate(names) if at not in chosen]
+    return table.select(sorted(chosen)), others
+
+
+def _drawn_width(table: pa.Table, at: int) -> int:
+    """Characters of the column with its frame, about."""
+    values = [row[0] for row in rows_of(table.select([at]).slice(0, _MEASURED))]
+    texts = ["NULL" if one is None else text_value(one) for one in values]
+    return 3 + max(map(len, (table.column_names[at], type_name(table.schema.types[at]), *texts)))
 
 
 def vertical_text(table: pa.Table, rows: int = 20) -> str:

@@ -26,7 +26,7 @@ from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
 from accelerator.cli.passwords import password_command
 from accelerator.cli.terminal import printing, say
-from accelerator.statements.text import split_statements
+from accelerator.statements.text import first_word, split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
@@ -36,7 +36,12 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
 
 
 def _print(
-    answers: list[Answer], options: Options, rows_max: int = ROWS_MAX, *, vertical: bool = False
+    answers: list[Answer],
+    options: Options,
+    rows_max: int = ROWS_MAX,
+    *,
+    vertical: bool = False,
+    listing: bool = False,
 ) -> None:
     from accelerator.cli.output import answer_json, print_answer, print_json
 
@@ -45,7 +50,7 @@ def _print(
         print_json(documents[0] if len(documents) == 1 else documents)
         return
     for answer in answers:
-        print_answer(answer, rows_max, vertical=vertical)
+        print_answer(answer, rows_max, vertical=vertical, listing=listing)
 
 
 class _Command(click.Command):
@@ -201,7 +206,8 @@ def _run(
                 print_rows(name, session.stream(one, timeout_s=timeout))
             else:
                 answers = [session.query(one, timeout_s=timeout)]
-                _print(answers, options, rows, vertical=name == "vertical")
+                is_list = first_word(one).text == "SHOW"
+                _print(answers, options, rows, vertical=name == "vertical", listing=is_list)
 
 
 @main.command("export")
@@ -324,7 +330,8 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
         raise click.UsageError("name the table whose statistics to show")
     with options.session() as session:
         on = f" ON {table}" if table else ""
-        _print([session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")], options)
+        answers = [session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")]
+        _print(answers, options, listing=True)
 
 
 @main.command("queries")
@@ -343,7 +350,8 @@ def queries_command(hours: float | None, limit: int, *, options: Options) -> Non
     """List what was asked lately, by whichever process: the query log of the store."""
     since = "" if hours is None else f" SINCE {hours:f} HOURS"
     with options.session() as session:
-        _print([session.query(f"SHOW QUERIES{since} LIMIT {limit}")], options, 0)
+        answers = [session.query(f"SHOW QUERIES{since} LIMIT {limit}")]
+        _print(answers, options, 0, listing=True)
 
 
 @main.command("build")

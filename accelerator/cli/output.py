@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.cli.session import Answer
 from accelerator.cli.terminal import say
 from accelerator.python_values import rows_of
-from accelerator.shown import footer, json_value, table_text, type_name, vertical_text
+from accelerator.shown import fitting, footer, json_value, table_text, type_name, vertical_text
 
 if TYPE_CHECKING:
     from accelerator.verification import Verification
@@ -33,14 +33,20 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def print_answer(answer: Answer, rows_max: int, *, vertical: bool = False) -> None:
+def print_answer(
+    answer: Answer, rows_max: int, *, vertical: bool = False, listing: bool = False
+) -> None:
     """The rows as a table, at most so many of them (0: all), and a line on how they came.
 
-    If it's `vertical`, each value has a line.
+    If it's `vertical`, each value has a line. Columns of a `listing` that don't fit are left out.
     """
-    table = answer.arrow()
+    table, others = answer.arrow(), list[str]()
+    if listing and not vertical:
+        table, others = fitting(table)
     if table.num_columns and (table.num_rows or not vertical):
         say(vertical_text(table, rows_max) if vertical else table_text(table, rows_max))
+    if others:
+        say(f"not shown: {', '.join(others)}; --json has all", err=True)
     if 0 < rows_max < table.num_rows:
         say(f"{table.num_rows - rows_max} more rows: --rows 0 shows all, --json too", err=True)
     say(footer(table.num_rows, answer.metrics.to_dict()), err=True)

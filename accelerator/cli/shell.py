@@ -190,20 +190,24 @@ class _Shell:
         if first_word(statement).text in _CHANGES:
             self.names.forget()
         if name not in ROWS:
-            self._show(answer, name)
+            self._show(answer, name, listing=first_word(statement).text == "SHOW")
 
-    def _show(self, answer: Any, name: str) -> None:
+    def _show(self, answer: Any, name: str, *, listing: bool) -> None:
         from accelerator.cli.output import answer_json, print_json
-        from accelerator.shown import footer, table_text, vertical_text
+        from accelerator.shown import fitting, footer, table_text, vertical_text
 
         if name == "json":
             print_json(answer_json(answer))
             return
-        table = answer.arrow()
+        table, others = answer.arrow(), list[str]()
+        if listing and name != "vertical":
+            table, others = fitting(table)
         if name == "vertical" and table.num_rows:
             self._print(vertical_text(table, _ROWS_MAX))
         elif table.num_columns:
             self._print(table_text(table, _ROWS_MAX))
+        if others:
+            say(f"not shown: {', '.join(others)}; \\G instead of ; shows all")
         if table.num_rows > _ROWS_MAX:
             say(f"{table.num_rows - _ROWS_MAX:,} more rows: .format csv gives all")
         if self._timing:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.metrics import Metrics
-from accelerator.shown import printable, table_html, table_text, vertical_text
+from accelerator.shown import fitting, printable, table_html, table_text, vertical_text
 
 TURNERS = (
     "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\u206a\ufeff\U000e0041\ud800\x00\x1b"
@@ -74,3 +74,34 @@ def test_rows_are_shown_vertically():
     assert lines[6].endswith("… (3,000 characters)") and len(lines) == 7
     assert vertical_text(rows, 1).splitlines() == lines[:4]
     assert vertical_text(rows.slice(0, 0)) == ""
+
+
+def test_a_list_keeps_the_columns_that_most_people_look_for():
+    listing = pa.table(
+        {
+            "cube": ["sales_by_day"],
+            "table": ["lake.shop.orders"],
+            "files_covered": [4],
+            "files_total": [4],
+            "created": ["2026-01-01 00:00:00.000000"],
+            "bytes": [35_571_264],
+            "hits": [2581],
+            "last_error": pa.nulls(1, pa.string()),
+            "status": ["complete"],
+            "definition": ["SELECT " + "x" * 200],
+        }
+    )
+    shown, others = fitting(listing, 80)
+    assert shown.column_names == [
+        *("cube", "files_covered", "files_total", "bytes", "hits", "status"),
+    ]
+    assert others == ["table", "created", "last_error", "definition"]
+    text = table_text(shown, width=80)
+    assert all(name in text for name in shown.column_names) and "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert fitting(listing, 1000) == (listing, [])
+    assert fitting(listing, 3) == (listing, [])
+    wide, others = fitting(listing.drop(["definition"]), 120)
+    assert "table" in wide.column_names and "last_error" in others
+    nothing = listing.slice(0, 0)
+    assert fitting(nothing, 80)[0].num_columns > 5
