@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _CELL_MAX = 2000
 _USEFUL = (
-    *("cube", "index", "name", "id", "status", "state", "files_covered", "files_total", "bytes"),
-    *("hits", "kind", "column", "elapsed_ms", "cubes", "table", "problem", "last_error", "rows"),
+    *("cube", "index", "name", "id", "status", "state", "elapsed_ms", "engine", "cubes"),
+    *("files_covered", "files_total", "bytes", "hits", "kind", "column", "table", "problem"),
+    *("last_error", "rows"),
 )
 """Columns of lists, those first that most people look for."""
 _MEASURED = 1000
