@@ -25,7 +25,7 @@ REASONS: dict[str, str] = {
     "engine_unavailable": "The plan needs an engine that is switched off or can't start.",
     "equality_deletes": "A file has equality deletes, which only Spark applies.",
     "expression_not_proven": "An expression isn't proven to mean the same outside Spark.",
-    "expression_unsupported": "An expression isn't among those known to be deterministic.",
+    "expression_unsupported": "An expression isn't supported here.",
     "fact_null_supplying": "The cube's fact table stands on the null-supplying side of a join.",
     "fact_not_in_query": "The cube's fact table isn't in the statement.",
     "file_deletes": "Rows were deleted from a file, so what its manifest says holds of more rows.",
