@@ -74,11 +74,11 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
 def fitting(table: pa.Table, width: int | None = None) -> tuple[pa.Table, list[str]]:
     """The columns of a list, as SHOW CUBES gives it, that fit in a line, and the others' names.
 
-    Columns without a value are left out first, then those that say least of most artifacts.
+    Columns without a value are dropped first, then those behind the columns in `_USEFUL`.
 
     Args:
         table: the list.
-        width: of characters in a line; None: the terminal's. Nothing is left out without one.
+        width: of characters in a line; None: the terminal's. Without a terminal all columns fit.
     """
     if width is None:
         width = shutil.get_terminal_size().columns if is_terminal() else _WIDE

@@ -136,7 +136,7 @@ class Answering:
         return entry
 
     async def read(self, statement: Statement, login: str) -> Request:
-        """What a long text asks for, as a process of its own reads it; WorkerError if it's wrong.
+        """Reads a long text in a process of its own; WorkerError if it's wrong.
 
         `login` is the user whose turn it takes.
         """

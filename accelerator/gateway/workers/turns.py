@@ -65,11 +65,11 @@ class Turns(Generic[Place]):
         self._waiting[turn.number] = turn
         try:
             self.give()
-            yield await self._given(future)
+            yield await self._awaited(future)
         finally:
             self._leave(turn)
 
-    async def _given(self, future: asyncio.Future[Place]) -> Place:
+    async def _awaited(self, future: asyncio.Future[Place]) -> Place:
         try:
             async with asyncio.timeout(self._wait_max_s):
                 return await future
@@ -86,7 +86,7 @@ class Turns(Generic[Place]):
             turn.place.set_result(place)
 
     def _next(self) -> _Turn[Place] | None:
-        """Returns the waiting turn that goes first, None if nobody may have a place."""
+        """Returns the waiting turn that goes first, None if no waiting user may have a place."""
         may = (
             one
             for one in self._waiting.values()
