@@ -55,7 +55,7 @@ from accelerator.gateway.trino.types import columns
 from accelerator.gateway.trino.values import encode, pages
 from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
-from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
+from accelerator.gateway.workers.pool import OF_ONE, Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
 
 _log = logging.getLogger("accelerator.gateway")
@@ -64,8 +64,6 @@ _INLINE_CELLS = 2000
 _AT_HAND_BYTES = 128 * 1024
 """Answers of fewer bytes that are kept are kept as JSON, too."""
 _SWEEP_S, _UNREAD_S = 2.0, 0.25
-_OF_ONE = 3 / 4
-"""What one user may have of all statements, if no policy says more."""
 _ACCESSES_MAX = 4096
 _NO_POLICY = Policy.none()
 _EXPLAINED_MS = 100.0
@@ -453,7 +451,7 @@ class Gateway:
         if given is not None:
             return given
         most, waiting = self.settings.statements_max, self.settings.queue_max
-        share = [math.ceil(_OF_ONE * count) for count in (most, waiting)]
+        share = [math.ceil(OF_ONE * count) for count in (most, waiting)]
         return (
             Limit(name="all statements", concurrent=most, queued=waiting),
             Limit(name="each user", per="user", concurrent=share[0], queued=share[1]),

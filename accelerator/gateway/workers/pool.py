@@ -63,7 +63,7 @@ _SUSPECTS_AT_ONCE = _LONG_AT_ONCE = 2
 _NICENESS = 5
 """By how much processes that run one statement at a time yield to others."""
 OF_ONE = 3 / 4
-"""The part of all places that one user may have."""
+"""The part of all threads that one user may have, and of all statements if no policy gives more."""
 _IDLE_S = 60.0
 _REMEMBERED_S, _REMEMBERED_MAX = 600.0, 1024
 """How long a statement that ended a worker isn't run again."""
