@@ -36,9 +36,11 @@ def _chain(length: int) -> str:
 
 @pytest.mark.long
 def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
-    every = ", ".join(map(str, range(3, 50_003)))
+    every = list(map(str, range(3, 50_003)))
     shapes = {
-        f"SELECT count(*) FROM {table} WHERE k IN ({every})": True,
+        f"SELECT count(*) FROM {table} WHERE k IN ({', '.join(every[:19_500])})": True,
+        # More tokens than are parsed: Spark's answer.
+        f"SELECT count(*) FROM {table} WHERE k IN ({', '.join(every)})": False,
         f"SELECT count(*) FROM {table} WHERE k = {' OR k = '.join(map(str, range(400)))}": True,
         f"SELECT count(*) FROM {table} WHERE {_deep('(', 'k = 1', ')', 60)}": True,
         "SELECT count(*) FROM " + _deep("(SELECT k FROM ", table, ")", 40): False,
