@@ -39,15 +39,14 @@ def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
     every = list(map(str, range(3, 50_003)))
     shapes = {
         f"SELECT count(*) FROM {table} WHERE k IN ({', '.join(every[:19_500])})": True,
-        # More tokens than are parsed: Spark's answer.
-        f"SELECT count(*) FROM {table} WHERE k IN ({', '.join(every)})": False,
         f"SELECT count(*) FROM {table} WHERE k = {' OR k = '.join(map(str, range(400)))}": True,
         f"SELECT count(*) FROM {table} WHERE {_deep('(', 'k = 1', ')', 60)}": True,
         "SELECT count(*) FROM " + _deep("(SELECT k FROM ", table, ")", 40): False,
     }
     for sql, rewritten in shapes.items():
         Differential(acc).check([sql], rewritten=rewritten, spark=[sql])
-    for sql in (
+    for sql in (  # beyond a bound, so that Spark gets them as they stand
+        f"SELECT count(*) AS n FROM {table} WHERE k IN ({', '.join(every)})",
         f"SELECT count(*), '{'x' * 1_500_000}' AS long FROM {table}",
         f"SELECT /* {'comment ' * 700_000} */ count(*) FROM {table}",
     ):
