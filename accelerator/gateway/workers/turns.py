@@ -78,7 +78,7 @@ class Turns(Generic[Place]):
 
     def give(self) -> None:
         """Gives the free places to those that wait; to be called whenever one may be free."""
-        while (turn := self._next()) is not None and (place := self._free(self)) is not None:
+        while (place := self._free(self)) is not None and (turn := self._next()) is not None:
             del self._waiting[turn.number]
             self.taken[place] += 1
             self.by_user[turn.user] += 1
