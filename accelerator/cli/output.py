@@ -38,7 +38,7 @@ def print_answer(
 ) -> None:
     """The rows as a table, at most so many of them (0: all), and a line on how they came.
 
-    If it's `vertical`, each value has a line. Columns of a `listing` that don't fit are left out.
+    If it's `vertical`, each value has a line. Columns of a `listing` that don't fit are dropped.
     """
     table, others = answer.arrow(), list[str]()
     if listing and not vertical:

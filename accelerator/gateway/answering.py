@@ -160,7 +160,7 @@ class Answering:
         return await asyncio.to_thread(versions, self._readers, names)
 
     async def _asked(self, statement: Statement, asked: Request, job: Header) -> Frames:
-        """What a worker says."""
+        """Yields the frames of a worker's answer."""
         again = not isinstance(asked, kinds.Run) or not _changes(asked.sql)
         running = self._pool.run(job, again=again, taken=statement.taken, is_long=statement.is_long)
         async with aclosing(running) as frames:

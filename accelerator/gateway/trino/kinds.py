@@ -275,7 +275,7 @@ _NAMES = ("table", "name", "schema")
 
 
 def to_dict(request: Request) -> dict[str, Any]:
-    """For a message.
+    """Returns the request as a message has it.
 
     >>> to_dict(Use("s"))
     {'kind': 'Use', 'request': {'schema': 's', 'catalog': None}}
@@ -284,7 +284,7 @@ def to_dict(request: Request) -> dict[str, Any]:
 
 
 def from_dict(given: Mapping[str, Any]) -> Request:
-    """Of a message; LookupError, TypeError or ValueError for what is none."""
+    """Reads a request from a message; LookupError, TypeError or ValueError for what is none."""
     fields = dict(given["request"])
     for name in _NAMES:
         if isinstance(fields.get(name), list):
@@ -294,12 +294,12 @@ def from_dict(given: Mapping[str, Any]) -> Request:
 
 
 def session_to_dict(client: ClientSession) -> dict[str, Any]:
-    """For a message."""
+    """Returns the session as a message has it."""
     return asdict(client) | {"capabilities": sorted(client.capabilities)}
 
 
 def session_from_dict(given: Mapping[str, Any]) -> ClientSession:
-    """Of a message; LookupError, TypeError or ValueError for what is none."""
+    """Reads a session from a message; LookupError, TypeError or ValueError for what is none."""
     fields = dict(given)
     fields["client_tags"] = tuple(fields["client_tags"])
     fields["capabilities"] = frozenset(fields["capabilities"])

@@ -104,7 +104,7 @@ class Worker:
     ) -> None:
         """`changed` hears that it may take statements again, or never will.
 
-        One that is `alone` runs one statement at a time, so that nobody waits if it's late.
+        A worker that is `alone` runs one statement at a time, so that no other waits if it's late.
         `suspected` hears of each order that may have made it silent, or alone ended it.
         """
         self.pid, self.spark, self._alone = pid, spark, alone
