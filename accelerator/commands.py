@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator.advisor import acts
-from accelerator.builds import estimate, publishing
+from accelerator.builds import creating, estimate, publishing
 from accelerator.builds.builder import Built
-from accelerator.builds.handle import Build
+from accelerator.builds.handle import Build, start_build
 from accelerator.constraints import check, declared
 from accelerator.defining import bind_definition, cube_record, no_such_table, table_uuid
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
     CancelledError,
-    CubeExistsError,
     CubeNotFoundError,
-    SparkMissingError,
     StatementError,
 )
 from accelerator.indexing import statements as indexing
@@ -68,7 +64,7 @@ from accelerator.statements.kinds import (
     VacuumTable,
     ValidateConstraint,
 )
-from accelerator.store import CubeRecord, Report
+from accelerator.store import BESIDE, CubeRecord, Report
 from rewrite.dotted import joined
 
 if TYPE_CHECKING:
@@ -102,17 +98,6 @@ def execute(
     return rows if isinstance(rows, pa.Table) else form.table(rows)
 
 
-def start_build(services: Services, name: str, *, wait: bool, progress: Any) -> Build:
-    """Builds what the cube lacks, here or in the background."""
-    record, build = _cube(services, name), Build(name, progress)
-    if wait:
-        build.run(services, record)
-        build.wait()
-    else:
-        build.start(services, record)
-    return build
-
-
 def _cube(services: Services, name: str) -> CubeRecord:
     return services.store.registry().named(name)
 
@@ -125,42 +110,7 @@ def _estimate(statement: EstimateCube, services: Services) -> Rows:
 
 
 def _create(statement: CreateCube, services: Services) -> Rows:
-    services.builder.check_store()
-    cube = bind_definition(services, statement.select_sql)
-    existing = services.store.registry().cubes.get(statement.name)
-    if existing is not None and statement.if_not_exists:
-        return _built_rows(Built(statement.name))
-    if existing is not None and not statement.replace:
-        raise CubeExistsError(
-            f"a cube named {statement.name} exists",
-            hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
-        )
-    record = cube_record(statement, services, cube)
-    if not statement.deferred:
-        target = services.builder.target(record)
-        services.builder.check_spark(target, replaces=existing.id if existing else "")
-    if existing is not None:
-        publishing.check_drop(services, existing)
-        acts.note(services, "dropped", existing)
-    try:
-        services.store.create_cube(record, replace=statement.replace)
-    except CubeExistsError:  # somebody else was quicker, or what was read before is old
-        if not statement.if_not_exists:
-            raise
-        return _built_rows(Built(statement.name))
-    if existing is not None:
-        publishing.drop_published(services, existing)
-    if statement.deferred:
-        return _built_rows(Built(statement.name))
-    try:
-        build = start_build(services, statement.name, wait=True, progress=None)
-    except (BuildError, SparkMissingError):
-        # Nothing stays, as of a table; but what has cells already can be gone on with.
-        if existing is None and not services.store.table(record.table_uuid).of(record.id):
-            with suppress(AcceleratorError):
-                services.store.drop_cube(statement.name)
-        raise
-    return _built_rows(build.wait())
+    return _built_rows(creating.create(statement, services))
 
 
 def _build(statement: BuildCube, services: Services) -> Rows:
@@ -171,7 +121,8 @@ def _build_all(statement: BuildAll, services: Services) -> Rows:
     facts = services.lake.pin().table(statement.table)
     if facts is None:
         raise no_such_table(services, joined(statement.table))
-    records = [record for record, _ in services.planner.cubes_of(facts.uuid)]
+    every = [record for record, _ in services.planner.cubes_of(facts.uuid)]
+    records = [record for record in every if not record.name.endswith(BESIDE)]
     names = [record.name for record in services.builder.finest_first(records)]
     built: list[Built] = []
     failed: dict[str, AcceleratorError] = {}

@@ -20,6 +20,7 @@ from accelerator.advisor.reach import Reach, Touched, share
 from accelerator.advisor.trial import Planned, Sample, Trial, sample_of
 from accelerator.arrow_types import row_width
 from accelerator.relate.stale import PinnedRelate
+from accelerator.store import BESIDE
 from accelerator.survey import Survey
 from indexes.domains import NotIndexableError, domain_of
 from indexes.kind import OptionError
@@ -142,7 +143,7 @@ class FactAccess:
         """Of the indexes that there are, by name."""
         every, uuid = self._scope.services.store.registry().indexes, self._fact.facts.uuid
         named = sorted(every.items())
-        return tuple(o for name, o in named if o.table_uuid == uuid and not name.endswith("#new"))
+        return tuple(o for name, o in named if o.table_uuid == uuid and not name.endswith(BESIDE))
 
     def _would_serve(self, record: IndexRecord) -> bool:
         """Whether an index that nobody has used leaves something out for what was asked.

@@ -299,14 +299,11 @@ class Builder:
                 done = _plus(done, self._job(target, part, unique, loop, here))
         return done
 
-    def check_spark(self, target: Target, *, replaces: str = "") -> None:
-        """Raises SparkMissingError if a build of the cube needs Spark, which isn't installed.
-
-        `replaces` is the id of the cube whose place it takes. Nothing is changed.
-        """
+    def check_spark(self, target: Target) -> None:
+        """Raises SparkMissingError if a build of the cube needs Spark, which isn't installed."""
         if not self._spark_runs():
             files = self.missing(target)
-            self._in_process(target, _not_derived(files, self._sources(target, files, replaces)))
+            self._in_process(target, _not_derived(files, self._sources(target, files)))
 
     def _in_process(self, target: Target, files: Sequence[LiveFile]) -> InProcess | None:
         """Returns what builds these files without Spark; None if Spark builds them.
@@ -431,19 +428,12 @@ class Builder:
         with engine.tagged(loop.tag), engine.stage(pinned, pinned.live_files()) as staged:
             return is_unique(engine.session, edge, staged.sql)
 
-    def _sources(
-        self, target: Target, files: Sequence[LiveFile], without: str = ""
-    ) -> list[Source]:
-        """The finer cubes' segments that files' cells can be made of, in jobs.
-
-        `without` is the id of a cube that isn't used.
-        """
+    def _sources(self, target: Target, files: Sequence[LiveFile]) -> list[Source]:
+        """The finer cubes' segments that files' cells can be made of, in jobs."""
         if not files:
             return []
         settings = self._settings()
-        found = sources(
-            self._store, target.record, target.cube, target.pinned, files, settings, without
-        )
+        found = sources(self._store, target.record, target.cube, target.pinned, files, settings)
         return [part for one in found for part in one.parts(self._config)]
 
     def _derive(self, target: Target, source: Source, loop: Loop) -> tuple[Built, frozenset[str]]:

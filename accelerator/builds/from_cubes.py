@@ -13,7 +13,7 @@ from accelerator.builds.repair import broken_segments
 from accelerator.builds.segment_records import COLUMN_BYTES, Counts
 from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.store import CubeRecord, SegmentRecord, Store
+from accelerator.store import BESIDE, CubeRecord, SegmentRecord, Store
 from cubes.coarser import Derivation, derive
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import cover
@@ -68,14 +68,14 @@ def sources(
     pinned: Sequence[PinnedTable],
     files: Sequence[LiveFile],
     settings: Mapping[str, str],
-    without: str = "",
 ) -> list[Source]:
     """Returns the sources of the cube's segments of these files; each file is in one at most.
 
-    `without` is the id of a cube that isn't used.
+    The cube that this one replaces gives none, because it may be replaced for its errors.
     """
     found = []
-    others = [one for one in definitions(store, record.table_uuid) if one[0].id != without]
+    replaced = record.name.removesuffix(BESIDE) if record.name.endswith(BESIDE) else None
+    others = [one for one in definitions(store, record.table_uuid) if one[0].name != replaced]
     for other in finer(others, record, cube, pinned, settings):
         segments = _segments(store, other[0], other[1], pinned, files, dict(settings))
         if segments:

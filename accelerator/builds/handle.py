@@ -120,3 +120,14 @@ class Build:
             target=self.run, args=(services, record), name=f"build {self.name}", daemon=True
         )
         self._thread.start()
+
+
+def start_build(services: Services, name: str, *, wait: bool, progress: Progress | None) -> Build:
+    """Builds what the cube lacks, here or in the background."""
+    record, build = services.store.registry().named(name), Build(name, progress)
+    if wait:
+        build.run(services, record)
+        build.wait()
+    else:
+        build.start(services, record)
+    return build

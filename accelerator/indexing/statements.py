@@ -34,13 +34,12 @@ from accelerator.interrupts import interruptible
 from accelerator.progress import Progress
 from accelerator.refresh.lag import lag_s, of_index
 from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
-from accelerator.store import IndexRecord, SegmentRecord
+from accelerator.store import BESIDE, IndexRecord, SegmentRecord
 
 if TYPE_CHECKING:
     from accelerator.services import Services
 
 _PROBES = 2_000
-_NEW = "#new"
 _LEFT_MS = 86_400_000
 
 
@@ -49,10 +48,10 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
 
     IndexExistsError for a name in use, IndexDefinitionError for one that replacing needs.
     """
-    if statement.name.endswith(_NEW):
+    if statement.name.endswith(BESIDE):
         raise IndexDefinitionError(
             f"{statement.name} is the name of an index that is being replaced",
-            hint=f"choose a name that doesn't end in {_NEW}",
+            hint=f"choose a name that doesn't end in {BESIDE}",
         )
     existing = services.store.registry(fresh=True).indexes.get(statement.name)
     if existing is not None and statement.if_not_exists:
@@ -74,7 +73,7 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
         services.store.create_index(record)
         built = [] if statement.deferred else _first_build(services, record)
         return _rows(*built or [BuiltIndex(statement.name)])
-    beside = replace(record, name=f"{statement.name}{_NEW}")
+    beside = replace(record, name=f"{statement.name}{BESIDE}")
     with suppress(IndexNotFoundError):  # of a build that was killed
         services.store.drop_index(beside.name)
     services.store.create_index(beside)
@@ -103,7 +102,7 @@ def end_left(services: Services, table_uuid: str) -> None:
     """Drops what replacings of a table's indexes have left that were killed, a day later."""
     before = time.time() * 1000 - _LEFT_MS
     for name, record in services.store.registry(fresh=True).indexes.items():
-        left = name.endswith(_NEW) and record.created_ms < before
+        left = name.endswith(BESIDE) and record.created_ms < before
         if left and record.table_uuid == table_uuid:
             with suppress(IndexNotFoundError):
                 services.store.drop_index(name)
@@ -139,7 +138,7 @@ def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
     """
     wanted = []
     for _, record in sorted(services.store.registry(fresh=True).indexes.items()):
-        if record.table_uuid == table_uuid and not record.name.endswith(_NEW):
+        if record.table_uuid == table_uuid and not record.name.endswith(BESIDE):
             with suppress(IndexDefinitionError, RelateColumnError, UnknownTableError):
                 target = services.index_builder.target(record)
                 if target.path is not None:

@@ -14,10 +14,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from accelerator.at_once.refused_tables import typed
+from accelerator.builds import creating
 from accelerator.builds.checksums import CHECKSUM, altered
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable, UnreadableTableError
-from accelerator.indexing.statements import end_left
+from accelerator.indexing import statements as indexing
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
@@ -83,7 +84,8 @@ def vacuum(
         gone = served.gone if scope.dry_run else ()
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
-            end_left(services, table.facts.uuid)
+            creating.end_left(services, table.facts.uuid)
+            indexing.end_left(services, table.facts.uuid)
         gone_keys = _forget(services, check) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(

@@ -17,7 +17,7 @@ from accelerator.refresh.when import When
 from accelerator.relate.property import relate_columns
 from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import REFRESH
-from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
+from accelerator.store import BESIDE, CubeRecord, IndexRecord, RegistryVersion
 from cubes.definition import from_dict
 from rewrite.dotted import joined, parts_of
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 COMPACT = "compact-"
 """What keys of claims of merges begin with, before the id of a cube."""
 _log = logging.getLogger("accelerator")
-_BESIDE = "#new"
 Name = tuple[str, ...]
 FileKey = tuple[str, int]
 
@@ -231,11 +230,10 @@ def key_of(record: CubeRecord | IndexRecord) -> str:
 def followed(registry: RegistryVersion, otherwise: str) -> Iterable[Artifact]:
     """The artifacts that are refreshed by themselves; `otherwise` is the setting.
 
-    One that was switched off isn't, nor an index that is built beside the one that it replaces.
+    One that was switched off isn't, nor what is built beside the one that it replaces.
     """
     every: list[CubeRecord | IndexRecord] = [*registry.cubes.values(), *registry.indexes.values()]
     for record in every:
         found = when.of(record.refresh, otherwise)
-        beside = isinstance(record, IndexRecord) and record.name.endswith(_BESIDE)
-        if found.automatic and record.disabled is None and not beside:
+        if found.automatic and record.disabled is None and not record.name.endswith(BESIDE):
             yield Artifact(record, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from accelerator.store.adding import Added
 from accelerator.store.files import local_folders, local_path
 from accelerator.store.records import (
+    BESIDE,
     CoveredFile,
     CubeRecord,
     DroppedCube,
@@ -19,6 +20,7 @@ from accelerator.store.store import Store, segment_id
 from accelerator.store.table import TableVersion
 
 __all__ = [
+    "BESIDE",
     "Added",
     "CoveredFile",
     "CubeRecord",

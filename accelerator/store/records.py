@@ -17,6 +17,8 @@ Json = dict[str, Any]
 CoveredKey = tuple[str, int, str]
 BUNDLE = "bundle"
 """The fact that tells a bundle of light blobs of an index."""
+BESIDE = "#new"
+"""The end of the name of a cube or an index that is built beside the one that it replaces."""
 _WHOLE_MAX = 1 << 63
 
 

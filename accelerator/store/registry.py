@@ -102,6 +102,17 @@ class RegistryVersion:
         index = self.index(name)
         return self.with_index_update(replace(index, id=index_id or index.id, **changes))  # type: ignore[arg-type]
 
+    def with_cube_renamed(self, name: str, new_name: str, cube_id: str) -> RegistryVersion:
+        """The cube of that id under another name, in place of the one that has it."""
+        if self.named(name).id != cube_id:
+            raise CubeNotFoundError(
+                f"cube {name} was replaced by another in the meantime",
+                hint="read the registry again and repeat the statement",
+            )
+        record = replace(self.cubes[name], name=new_name)
+        others = {key: one for key, one in self.cubes.items() if key not in (name, new_name)}
+        return self._with({**others, new_name: record})
+
     def without_cube(self, name: str) -> RegistryVersion:
         """One cube fewer."""
         self.named(name)

@@ -198,6 +198,24 @@ class Store:
         self.check_writable()
         return self._registry.commit(lambda one: one.with_cube_change(name, cube_id, **changes))
 
+    def rename_cube(self, name: str, new_name: str, *, cube_id: str) -> CubeRecord | None:
+        """Puts the cube of that id in the place of another, by one commit; returns the other.
+
+        The other's segments are forgotten, as in `drop_cube`. CubeNotFoundError as of that.
+        """
+        self.check_writable()
+        replaced: list[CubeRecord] = []
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            old = registry.cubes.get(new_name)
+            replaced[:] = [old] if old else []
+            return registry.with_cube_renamed(name, new_name, cube_id)
+
+        self._registry.commit(change)
+        for old in replaced:
+            self._forget(old)
+        return replaced[0] if replaced else None
+
     def drop_cube(self, name: str, *, cube_id: str = "") -> CubeRecord:
         """Removes a cube and forgets its segments; the artifacts are left for running queries.
 

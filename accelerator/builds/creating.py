@@ -1,0 +1,138 @@
+"""CREATE CUBE: registers a cube and builds it.
+
+CREATE OR REPLACE builds the new cube beside the old one, under a name of its own, and takes its
+place by one commit: a build that fails leaves the old one in force, and the same statement goes on
+with what was built.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accelerator.advisor import acts
+from accelerator.builds import publishing
+from accelerator.builds.builder import Built
+from accelerator.builds.handle import start_build
+from accelerator.defining import bind_definition, cube_record
+from accelerator.errors import (
+    AcceleratorError,
+    BuildError,
+    CancelledError,
+    CubeExistsError,
+    CubeNotFoundError,
+    SparkMissingError,
+    StatementError,
+)
+from accelerator.statements.kinds import CreateCube
+from accelerator.store import BESIDE, CubeRecord
+from accelerator.store.chunks import compact_json
+
+if TYPE_CHECKING:
+    from accelerator.services import Services
+
+_LEFT_MS = 86_400_000
+
+
+def create(statement: CreateCube, services: Services) -> Built:
+    """Registers a cube and builds it, unless DEFERRED.
+
+    CubeExistsError for a name in use, StatementError for one that replacing needs.
+    """
+    services.builder.check_store()
+    if statement.name.endswith(BESIDE):
+        raise StatementError(
+            f"{statement.name} is the name of a cube that is being replaced",
+            hint=f"choose a name that doesn't end in {BESIDE}",
+        )
+    cube = bind_definition(services, statement.select_sql)
+    existing = services.store.registry().cubes.get(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return Built(statement.name)
+    if existing is not None and not statement.replace:
+        raise CubeExistsError(
+            f"a cube named {statement.name} exists",
+            hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
+        )
+    record = cube_record(statement, services, cube)
+    if existing is not None and not statement.deferred:
+        return _replace(services, existing, record)
+    if not statement.deferred:
+        services.builder.check_spark(services.builder.target(record))
+    if existing is not None:
+        publishing.check_drop(services, existing)
+        acts.note(services, "dropped", existing)
+    try:
+        services.store.create_cube(record, replace=statement.replace)
+    except CubeExistsError:  # somebody else was quicker, or what was read before is old
+        if not statement.if_not_exists:
+            raise
+        return Built(statement.name)
+    if existing is not None:
+        publishing.drop_published(services, existing)
+    return Built(statement.name) if statement.deferred else _built(services, record)
+
+
+def _built(services: Services, record: CubeRecord) -> Built:
+    """Builds a cube that was just registered. Nothing stays of one that can't have a cell."""
+    try:
+        return start_build(services, record.name, wait=True, progress=None).wait()
+    except (BuildError, SparkMissingError):
+        _end_if_empty(services, record)
+        raise
+
+
+def _replace(services: Services, existing: CubeRecord, record: CubeRecord) -> Built:
+    """Builds the new cube beside the old one, and puts it in its place."""
+    services.store.check_writable()
+    publishing.check_drop(services, existing)
+    beside = _beside(services, replace(record, name=record.name + BESIDE))
+    services.builder.check_spark(services.builder.target(beside))
+    with suppress(CubeExistsError):  # of a build that was stopped, and goes on
+        services.store.create_cube(beside)
+    try:
+        built = start_build(services, beside.name, wait=True, progress=None).wait()
+    except (BuildError, SparkMissingError, CancelledError):
+        _end_if_empty(services, beside)
+        raise
+    acts.note(services, "dropped", existing)
+    old = services.store.rename_cube(beside.name, record.name, cube_id=beside.id)
+    if old is not None:
+        publishing.drop_published(services, old)
+    return replace(built, cube=record.name)
+
+
+def _beside(services: Services, wanted: CubeRecord) -> CubeRecord:
+    """The cube of that name and definition, if a build was stopped; else the one that is wanted."""
+    left = services.store.registry(fresh=True).cubes.get(wanted.name)
+    if left is None:
+        return wanted
+    if _meaning(left) == _meaning(wanted):
+        return left
+    with suppress(CubeNotFoundError):
+        services.store.drop_cube(left.name, cube_id=left.id)
+    return wanted
+
+
+def _meaning(record: CubeRecord) -> str:
+    facts = record.to_json()
+    return compact_json([facts[key] for key in ("table_uuid", "definition", "settings")])
+
+
+def _end_if_empty(services: Services, record: CubeRecord) -> None:
+    """Drops a cube without cells; what has some can be gone on with."""
+    if not services.store.table(record.table_uuid).of(record.id):
+        with suppress(AcceleratorError):
+            services.store.drop_cube(record.name, cube_id=record.id)
+
+
+def end_left(services: Services, table_uuid: str) -> None:
+    """Drops what replacings of a table's cubes have left that were stopped, a day later."""
+    before = time.time() * 1000 - _LEFT_MS
+    for name, record in services.store.registry(fresh=True).cubes.items():
+        left = name.endswith(BESIDE) and record.created_ms < before
+        if left and record.table_uuid == table_uuid:
+            with suppress(CubeNotFoundError):
+                services.store.drop_cube(name, cube_id=record.id)
