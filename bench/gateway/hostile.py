@@ -157,7 +157,14 @@ class Attacked:
             "workers_ended": self.workers_ended,
             "first_failure": self.ordinary.first_failure,
             "slow": sorted(round(s, 2) for s in self.ordinary.latencies if s > _SLOW_S)[-20:],
+            "worst_at_s": _worst_at(self.ordinary),
         }
+
+
+def _worst_at(found: Counted) -> list[tuple[float, float]]:
+    """The longest latencies with the second in which each ended, in the order of time."""
+    longest = sorted(zip(found.latencies, found.moments, strict=True))[-20:]
+    return sorted((round(at, 1), round(took, 2)) for took, at in longest)
 
 
 def attacked(

@@ -29,13 +29,15 @@ _LENGTH = b"content-length:"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What came of it. Latencies in seconds, in no order."""
+    """What came of it. Latencies in seconds, and when each answer came, in no order."""
 
     answers: int
     failed: int
     seconds: float
     latencies: tuple[float, ...]
     first_failure: str = ""
+    moments: tuple[float, ...] = ()
+    """Seconds after the start, one for each latency."""
 
     @property
     def rate(self) -> float:
@@ -99,6 +101,7 @@ async def _loop(
     host: str, port: int, statements: Sequence[str], connections: int, seconds: float, most: int
 ) -> Counted:
     latencies: list[float] = []
+    moments: list[float] = []
     failures: list[str] = []
     turn = iter(range(most))
     end = time.perf_counter() + seconds
@@ -116,6 +119,7 @@ async def _loop(
                 connection.close()
                 connection = await connected(host, port)
                 continue
+            moments.append(time.perf_counter() - began)
             latencies.append(time.perf_counter() - begin)
         connection.close()
 
@@ -123,7 +127,7 @@ async def _loop(
     await asyncio.gather(*(one() for _ in range(connections)))
     spent = time.perf_counter() - began
     first = failures[0] if failures else ""
-    return Counted(len(latencies), len(failures), spent, tuple(latencies), first)
+    return Counted(len(latencies), len(failures), spent, tuple(latencies), first, tuple(moments))
 
 
 def _work(pipe: multiprocessing.connection.Connection, *given: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
@@ -234,6 +235,7 @@ def test_a_jvm_whose_matcher_goes_on_is_replaced(tmp_path):
         pool = running.gateway.pool
         assert asked(running, quick, **plain) == [0]
         first = pool._spark.result()
+        assert os.getpriority(os.PRIO_PROCESS, first.pid) > 0
         message = asked(running, slow, **plain)
         assert "longer than 10 s" in message and "pattern_timeout_s" in message
         until(first.dead.is_set)

@@ -61,7 +61,7 @@ _OPEN_S = 180.0
 """A worker that needs longer to open its session never will."""
 _SUSPECTS_AT_ONCE = _LONG_AT_ONCE = 2
 _NICENESS = 5
-"""By how much processes that run one statement at a time yield to others."""
+"""By how much processes yield that run one statement at a time, or have Spark."""
 OF_ONE = 3 / 4
 """The part of all threads that one user may have, and of all statements if no policy gives more."""
 _IDLE_S = 60.0
@@ -557,7 +557,7 @@ class Pool:
         try:
             await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
             limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
-            worker.send(self._order(spark) | limits | {"niceness": _NICENESS * alone})
+            worker.send(self._order(spark) | limits | {"niceness": _NICENESS * (alone or spark)})
             async with asyncio.timeout(_OPEN_S):
                 await worker.ready
         except TimeoutError as error:
