@@ -22,6 +22,7 @@ from sqlglot.errors import ANSI_RESET, ANSI_UNDERLINE, ParseError
 from sqlglot.parser import Parser
 
 from rewrite.errors import StatementTooDeepError
+from rewrite.types import DIGITS_MAX
 
 CODE = "statement_too_deep"
 HINT = "nest less: name subqueries with WITH, and join a table of values instead of a long list"
@@ -33,6 +34,7 @@ DEPTH_MAX = 200
 """A thread with a stack of 512 kB survives 211 nested casts, parsed and written."""
 CHAIN_MAX = 250
 """Steps behind one operand, as in `a[1][2].b::int`, and joins of one FROM."""
+_LONG_NUMBER = re.compile(rf"[0-9]{{{DIGITS_MAX}}}")
 _SIGNS_MAX = 400_000
 """The signs of a text that is cut into tokens: a token takes about 200 bytes."""
 _SIGNS = "()[]{}<>,.;:=+-*/%|&^~!@#$?'`\"\\ \t\r\n"
@@ -105,6 +107,15 @@ def check_count(tokens: Sequence[Token]) -> None:
         raise TooDeepError(f"It has {len(tokens)} tokens, more than {TOKENS_MAX}.")
 
 
+def _check_numbers(tokens: Sequence[Token], sql: str) -> None:
+    """Raises TooDeepError for a number that Python refuses to read (4,300 digits)."""
+    if _LONG_NUMBER.search(sql) is None:
+        return
+    digits = max((len(t.text) for t in tokens if t.token_type is TokenType.NUMBER), default=0)
+    if digits > DIGITS_MAX:
+        raise TooDeepError(f"It has a number of {digits} characters, more than {DIGITS_MAX}.")
+
+
 def measured(sql: str, dialect: str) -> tuple[list[Token], int]:
     """Cuts a text into tokens that may be parsed, with the tokens that the parser reads.
 
@@ -117,6 +128,7 @@ def measured(sql: str, dialect: str) -> tuple[list[Token], int]:
         tokens = tokens_of(sql, dialect)
         if sum(map(sql.upper().count, _PREFIXES)) > DEPTH_MAX:
             _check_prefixes(tokens)
+        _check_numbers(tokens, sql)
         return tokens, work_of(tokens)
     except TooDeepError as error:
         if len(_REFUSED) >= _REFUSED_MAX:

@@ -99,6 +99,10 @@ def decimal_type(precision: int, scale: int) -> str | None:
     return f"decimal({precision},{scale})" if precision <= 38 else None
 
 
+DIGITS_MAX = 4_000
+"""Characters of a number in a text that is parsed; Python refuses to read 4,301 digits."""
+
+
 def is_numeric(type_: str | None) -> bool:
     """Whether the type is one of Spark's numeric types that Iceberg has."""
     return type_ in (*EXACT, *FLOATING) or decimal_parts(type_) is not None
@@ -111,6 +115,8 @@ def literal_number_type(text: str) -> str | None:
     ('int', 'bigint', 'decimal(3,2)')
     """
     if re.fullmatch(r"-?\d+", text):
+        if len(text) > DIGITS_MAX:  # Python refuses to read it
+            return None
         value = int(text)
         if -(2**31) <= value < 2**31:
             return "int"

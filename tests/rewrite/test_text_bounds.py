@@ -53,9 +53,13 @@ DEEP = {
     "words": "SELECT " + "FROM " * 1_000,
     "tokens": "SELECT 1" + ", 1" * TOKENS_MAX,
     "length": "SELECT '" + "a" * 1_000_000 + "'",
+    "digits": "SELECT " + "9" * 5_000,
+    "digits of a fraction": "SELECT 0." + "9" * 5_000,
+    "digits of a snapshot": "SELECT * FROM t VERSION AS OF " + "9" * 5_000,
     "signs alone": "," * 900_000,
 }
 SOUND = {
+    "digits": "SELECT " + "9" * 3_900 + " AS a, '" + "9" * 5_000 + "' AS b",
     "parentheses": "SELECT " + "(" * 190 + "1" + ")" * 190,
     "calls": "SELECT " + "abs(" * 150 + "a" + ")" * 150 + " FROM t",
     "arrays": "SELECT " + "array(" * 10 + "1" + ")" * 10,
