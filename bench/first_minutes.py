@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import typos
+from bench import base_statements, typos
 from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
@@ -123,6 +123,7 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     failed += [f"{name} {had[name]} became {has.get(name, 'none')}" for name in changed]
     figures |= _mistakes(root, failed)
     figures |= typos.measure(root, failed)
+    figures |= base_statements.measure(root / "reference", failed)
 
 
 class _Empty(Environment):
@@ -210,4 +211,4 @@ def _mistakes(root: Path, failed: list[str]) -> dict[str, int]:
             found = said(one, at, own)
             clear += not found
             failed += [f"{one.name}: {found}"] if found else []
-    return {"mistakes": len(every), "mistakes_clear": clear}
+    return {"mistakes_clear_of": len(every), "mistakes_clear": clear}

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewrite import types
-from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, duckdb_type
 
 Build = Callable[[str, str, Dialect, int], str]
@@ -121,13 +120,12 @@ def _bitmap(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
     return f"acc_bitmap(list(DISTINCT CAST({number} AS BIGINT)))"
 
 
-def _only_spark(template: str) -> Build:
-    def build(argument: str, _type: str, dialect: Dialect, _size: int) -> str:
-        if dialect != "spark":
-            raise DeclinedError("expression_not_proven", "A sketch is built by Spark.")
-        return template.format(argument)
-
-    return build
+def _hll(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
+    if dialect == "spark":
+        return f"hll_sketch_agg({argument}, 14)"
+    if type_ == "string":
+        return f"acc_hll_texts(list(DISTINCT {argument}))"
+    return f"acc_hll(list(DISTINCT CAST({argument} AS BIGINT)))"
 
 
 def _hll_stored(type_: str | None) -> str | None:
@@ -175,7 +173,7 @@ _KINDS = (
     StateKind("bitmap", _bitmap, _bitmap_stored, needs_python=True),
     StateKind("mean", _moment("AVG({0})"), _numeric),
     StateKind("m2", _moment("(VAR_POP({0}) * COUNT({0}))"), _numeric),
-    StateKind("hll", _only_spark("hll_sketch_agg({0}, 14)"), _hll_stored, needs_python=True),
+    StateKind("hll", _hll, _hll_stored, needs_python=True),
     StateKind("kll", _kll, _kll_stored, needs_python=True, sized=True),
 )
 STATES: dict[str, StateKind] = {kind.name: kind for kind in _KINDS}

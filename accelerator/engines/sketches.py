@@ -83,6 +83,16 @@ def bitmap_count(bitmaps: Sequence[bytes]) -> int:
     return len(_union(bitmaps))
 
 
+def hll_of(values: Any) -> bytes:
+    """The sketch of whole numbers or texts, which Spark makes with the same hashes."""
+    from datasketches import hll_sketch, tgt_hll_type
+
+    sketch = hll_sketch(_HLL_BITS, tgt_hll_type.HLL_8)
+    for value in values.tolist() if isinstance(values, np.ndarray) else values:
+        sketch.update(value)
+    return hll_union([sketch.serialize_updatable()])
+
+
 def _hll(sketches: Sequence[bytes]) -> Any:
     from datasketches import hll_sketch, hll_union
 
@@ -153,6 +163,8 @@ FUNCTIONS: dict[str, Function] = {
     "acc_bitmap": Function(bitmap_of, "BIGINT[]", "BLOB", pa.binary(), values=True),
     "acc_bitmap_union": Function(bitmap_union, "BLOB[]", "BLOB", pa.binary()),
     "acc_bitmap_count": Function(bitmap_count, "BLOB[]", "BIGINT", pa.int64()),
+    "acc_hll": Function(hll_of, "BIGINT[]", "BLOB", pa.binary(), values=True, duckdb_only=True),
+    "acc_hll_texts": Function(hll_of, "VARCHAR[]", "BLOB", pa.binary(), duckdb_only=True),
     "acc_hll_union": Function(hll_union, "BLOB[]", "BLOB", pa.binary(), duckdb_only=True),
     "acc_hll_count": Function(hll_count, "BLOB[]", "BIGINT", pa.int64(), duckdb_only=True),
     "acc_kll": Function(

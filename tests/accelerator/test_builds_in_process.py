@@ -132,7 +132,6 @@ def test_more_files_are_added_and_deletes_are_seen(acc: Accelerator) -> None:
         "x + 1 AS y, count(*) AS n FROM d.f GROUP BY x + 1",
         "g, sum(v) FILTER (WHERE x > 1) AS s FROM d.f GROUP BY g",
         "g, count(*) AS n FROM d.f WHERE x > 1 GROUP BY g",
-        "g, approx_count_distinct(k) AS s FROM d.f GROUP BY g",
         "g, count(*) AS n FROM d.f WHERE k + 1 > 2 GROUP BY g",
         "upper(g) AS u, count(*) AS n FROM d.f GROUP BY upper(g)",
     ],

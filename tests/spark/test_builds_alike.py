@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasketches import kll_doubles_sketch
 
 from accelerator.builds.in_process import InProcess
+from accelerator.engines.sketches import hll_count
 from accelerator.errors import EngineError
 from accelerator.session import Accelerator
 from accelerator.store import SegmentRecord, local_path
@@ -43,10 +45,14 @@ _CUBES = {
     "float_keys": "SELECT x, y, count(*) AS n, sum(l) AS s FROM {f} GROUP BY x, y",
     "moments": "SELECT k, stddev(l) AS s, var_pop(y) AS y, variance(m) AS m, stddev_pop(i) AS i"
     " FROM {f} GROUP BY k",
-    "sketch": "SELECT g, approx_count_distinct(s) AS n FROM {f} GROUP BY g",
+    "sketches": "SELECT g, approx_count_distinct(s) AS n, approx_count_distinct(k) AS k,"
+    " approx_count_distinct(k) FILTER (WHERE b) AS f, approx_percentile(l, 0.5) AS m,"
+    " approx_percentile(y, 0.9) FILTER (WHERE NOT isnan(y)) AS y, count(*) AS c FROM {f}"
+    " GROUP BY g",
+    "upper": "SELECT upper(g) AS u, count(*) AS n FROM {f} GROUP BY upper(g)",
     "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
 }
-_BY_SPARK = ("sketch",)
+_BY_SPARK = ("upper",)
 """Cubes that aren't built in process."""
 _INDEXES = {
     "BITMAP": "k",
@@ -130,6 +136,7 @@ def _cells(segment: SegmentRecord) -> tuple[Any, list[dict[str, Any]]]:
         # Floating states may differ in the last digits; dimensions may not.
         floats = {name: one for name, one in row.items() if isinstance(one, float)}
         row |= {n: _digits(one) if n[0] == "s" else repr(one) for n, one in floats.items()}
+        row |= {n: _sketched(one) for n, one in row.items() if isinstance(one, bytes)}
         times = {n: t.replace(tzinfo=None) for n, t in row.items() if isinstance(t, datetime)}
         row |= times
     return schema, rows
@@ -247,6 +254,17 @@ def test_indexes_are_alike(
 
 def _bytes(artifact: SegmentRecord) -> bytes:
     return Path(local_path(artifact.path)).read_bytes()
+
+
+def _sketched(state: bytes) -> Any:
+    """What a sketch estimates: HLL and KLL sketches begin with their kinds in the third byte."""
+    match state[2]:
+        case 7:
+            return hll_count([state])
+        case 15:
+            sketch = kll_doubles_sketch.deserialize(state)
+            return sketch.n, sketch.k, [sketch.get_quantile(n / 100) for n in range(101)]
+    return state
 
 
 def _digits(value: Any) -> Any:

@@ -21,8 +21,7 @@ from accelerator.errors import SparkMissingError
 from tests.support.pristine import Pristine
 
 _GOOD = "SELECT g, count(*) AS n, avg(x) AS a FROM d.f GROUP BY g"
-_SKETCH = "SELECT g, approx_count_distinct(x) AS n FROM d.f GROUP BY g"
-_DISTINCT = _SKETCH.replace("(x)", "(g)")
+_SPARKS = "SELECT g, sum(x * 3) AS n FROM d.f GROUP BY g"
 
 
 def _fill(catalog: SqlCatalog) -> None:
@@ -60,9 +59,9 @@ def _statuses(acc: Accelerator) -> list[str]:
 
 
 def test_all_actions_are_checked_before_the_first(acc: Accelerator) -> None:
-    good, sketch = _cube(acc, "good", _GOOD), _cube(acc, "sketch", _DISTINCT)
-    _advised(acc, good, sketch)
-    with pytest.raises(SparkMissingError, match=f"nothing was applied: recommendation {sketch.id}"):
+    good, other = _cube(acc, "good", _GOOD), _cube(acc, "other", _SPARKS)
+    _advised(acc, good, other)
+    with pytest.raises(SparkMissingError, match=f"nothing was applied: recommendation {other.id}"):
         acc.query("APPLY RECOMMENDATIONS FOR d.f")
     registry = acc.services.store.registry(fresh=True)
     assert not registry.cubes
@@ -76,7 +75,7 @@ def test_all_actions_are_checked_before_the_first(acc: Accelerator) -> None:
 
 def test_advice_leaves_out_what_only_spark_builds(acc: Accelerator) -> None:
     buildable = Buildable(acc.services)
-    for select in (_GOOD, _DISTINCT):
+    for select in (_GOOD, _SPARKS):
         assert buildable.cube("c", select, bind_definition(acc.services, select)) == (
             select == _GOOD
         )
@@ -88,13 +87,13 @@ def test_advice_leaves_out_what_only_spark_builds(acc: Accelerator) -> None:
 def test_with_spark_nothing_is_left_out(acc: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelerator.buildable.is_spark_installed", lambda: True)
     buildable = Buildable(acc.services)
-    assert buildable.cube("c", _DISTINCT, bind_definition(acc.services, _DISTINCT))
+    assert buildable.cube("c", _SPARKS, bind_definition(acc.services, _SPARKS))
     assert buildable.order()
     assert buildable.note == ""
 
 
 def test_why_not_suggests_no_cube_that_only_spark_builds(acc: Accelerator) -> None:
     acc.query("CREATE CUBE other AS SELECT x, count(*) AS n FROM d.f GROUP BY x")
-    rows = [row for row in acc.why_not(_DISTINCT) if row["nearest"]]
+    rows = [row for row in acc.why_not(_SPARKS) if row["nearest"]]
     assert all(row["ddl"] is None for row in rows)
     assert any("lakehouse-accelerator[spark]" in (row["cost"] or "") for row in rows)
