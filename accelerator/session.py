@@ -427,7 +427,9 @@ class Accelerator:
         every = Results(self.services).all()
         return [one for one in every if uuid in (None, one.applied.table_uuid)]
 
-    def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
+    def build(
+        self, name: str, *, wait: bool = True, progress: Progress | None = None
+    ) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
         from accelerator.commands import start_build
 

@@ -47,9 +47,8 @@ _CUBES = {
     " FROM {f} GROUP BY k",
     "sketches": "SELECT g, approx_count_distinct(s) AS n, approx_count_distinct(k) AS k,"
     " approx_count_distinct(k) FILTER (WHERE b) AS f, approx_percentile(l, 0.5) AS m,"
-    " approx_percentile(y, 0.9) FILTER (WHERE NOT isnan(y)) AS y, count(*) AS c FROM {f}"
-    " GROUP BY g",
-    "upper": "SELECT upper(g) AS u, count(*) AS n FROM {f} GROUP BY upper(g)",
+    " approx_percentile(y, 0.9) FILTER (WHERE b) AS y, count(*) AS c FROM {f} GROUP BY g",
+    "upper": "SELECT upper(s) AS u, l, count(*) AS n FROM {f} GROUP BY upper(s), l",
     "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
 }
 _BY_SPARK = ("upper",)
@@ -263,7 +262,8 @@ def _sketched(state: bytes) -> Any:
             return hll_count([state])
         case 15:
             sketch = kll_doubles_sketch.deserialize(state)
-            return sketch.n, sketch.k, [sketch.get_quantile(n / 100) for n in range(101)]
+            ranks = [] if sketch.is_empty() else [n / 100 for n in range(101)]
+            return sketch.n, sketch.k, [sketch.get_quantile(one) for one in ranks]
     return state
 
 
