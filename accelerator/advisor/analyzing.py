@@ -218,10 +218,12 @@ class _Analysis:
         self._check()
         access = FactAccess(scope, fact, asked, first)
         yield from map(judged.standing, access.standing)
-        indexes = [one for one in access.offers() if self._buildable.index(one.fact)]
+        buildable = self._buildable
+        found = access.offers()
+        indexes = [one for one in found if buildable.index(one.fact, one.option.saves)]
         yield from self._worth_making(judged, indexes)
         order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
-        if order is not None and self._buildable.order():
+        if order is not None and buildable.order(order.option.saves):
             yield order
 
     def _pinned_fact(self, fact: str, asked: Sequence[Asked]) -> PinnedTable | None:
@@ -258,7 +260,8 @@ class _Analysis:
         candidate = offer.candidate
         if candidate is None:
             return True
-        return self._buildable.cube(candidate.name, candidate.text, offer.cube)
+        saves = offer.option.saves
+        return self._buildable.cube(candidate.name, candidate.text, offer.cube, saves)
 
     def _readable(self, name: tuple[str, ...]) -> PinnedTable | None:
         """None where it can't be read: others are advised for all that."""
