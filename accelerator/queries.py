@@ -23,6 +23,7 @@ from accelerator.at_once.embedded import is_known as is_known_spark
 from accelerator.at_once.embedded import is_release_known
 from accelerator.at_once.refused_tables import ITSELF, check_tables, typed
 from accelerator.cancellation import Budget, new_tag
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
     AcceleratorError,
     CancelledError,
@@ -63,6 +64,7 @@ _log = logging.getLogger("accelerator")
 T = TypeVar("T")
 ASKED_SINCE = "; Spark was asked since: "
 """Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
+_WITHOUT_SPARK = "docs/reference/sql.md lists what is shown without it"
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -143,6 +145,21 @@ class Queries:
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: self._explained(sql, shown))
+
+    def other(self, sql: str) -> Result:
+        """The answer to a statement that is neither a query nor ours: from here, else Spark's."""
+        from accelerator.catalog_statements.answer import answer  # most sessions ask none
+
+        began = time.perf_counter()
+        found = answer(sql, self)
+        if found is None:
+            return self.plain(sql, Metrics())
+        if isinstance(found, Declined):
+            services = self.services
+            require_spark(services.spark_source.engine, found.sentence, _WITHOUT_SPARK)
+            return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
+        metrics = Metrics(engine="none", execution_ms=_ms(began))
+        return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")
 
     def check(self, statement: Statement) -> None:
         """Raises what is surely wrong with a statement for which Spark would be started."""

@@ -99,8 +99,15 @@ class Staged:
 class SparkEngine:
     """One Spark session, its own or the user's."""
 
-    def __init__(self, start: Callable[[], SparkSession], *, owned: bool) -> None:
-        self._start = start
+    def __init__(
+        self,
+        start: Callable[[], SparkSession],
+        *,
+        owned: bool,
+        prepare: Callable[[SparkSession], None] = lambda _session: None,
+    ) -> None:
+        """`prepare` gets a session that has just started, before anybody else does."""
+        self._start, self._prepare = start, prepare
         self._owned = owned
         self._session: SparkSession | None = None
         self._starting: Background[SparkSession] | None = None
@@ -111,13 +118,21 @@ class SparkEngine:
         self._lock = threading.RLock()
 
     @classmethod
-    def embedded(cls, catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> SparkEngine:
+    def embedded(
+        cls,
+        catalogs: Sequence[CatalogSettings],
+        settings: SparkSettings,
+        prepare: Callable[[SparkSession], None] = lambda _session: None,
+    ) -> SparkEngine:
         """A session of our own over those catalogs, of which the first is the default one.
 
-        Starts nothing yet. ConfigError for a catalog that Spark has no client for.
+        `prepare` gets it once it has started. Starts nothing yet. ConfigError for a catalog that
+        Spark has no client for.
         """
         conf = embedded_conf(catalogs, settings)
-        return cls(lambda: start(settings.master, conf, shown=settings.shown), owned=True)
+        return cls(
+            lambda: start(settings.master, conf, shown=settings.shown), owned=True, prepare=prepare
+        )
 
     @classmethod
     def attached(cls, spark: SparkSession) -> SparkEngine:
@@ -139,7 +154,9 @@ class SparkEngine:
         """The session; started by the first who asks."""
         with self._lock:
             if self._session is None:
-                self._session = self._start() if not self._owned else self._started()
+                session = self._start() if not self._owned else self._started()
+                self._prepare(session)
+                self._session = session
                 from accelerator.engines.functions.spark import register_tests  # imports numpy
 
                 register_tests(self._session)

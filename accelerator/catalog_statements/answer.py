@@ -1,0 +1,220 @@
+"""Answers a statement about catalogs, tables or the session in this process, as Spark would.
+
+Promise: rows, names and types are Spark's, and an error is one of Spark's for the same statement.
+What isn't certain is left to Spark, with the reason; nothing is answered here once Spark runs, as
+its session has views, functions and settings of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator.at_once.check import raise_unknown, sparks_too
+from accelerator.at_once.embedded import is_known
+from accelerator.at_once.tables import LakeTables
+from accelerator.catalog_statements import (
+    describe_query,
+    kinds,
+    listings,
+    namespaces,
+    session_state,
+    tables,
+    views,
+)
+from accelerator.catalog_statements.kinds import Name
+from accelerator.catalog_statements.names import NEEDS_SPARK, Names, is_sparks_own, quoted
+from accelerator.catalog_statements.parse import parse
+from accelerator.context import refusal
+from accelerator.errors import StatementError
+from accelerator.iceberg import Pin, PinnedTable
+from rewrite.closest import closest
+from rewrite.dotted import joined
+from rewrite.printable import one_line
+from rewrite.reason import Declined, DeclinedError
+from rewrite.unknown import COLUMN, TABLE, Unknown
+
+if TYPE_CHECKING:
+    from accelerator.queries import Queries
+
+_CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
+_PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
+_EXPECTED_TABLE = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+
+
+def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
+    """The rows; why Spark has to answer, or None for a statement of another sort.
+
+    UnknownTableError, UnknownSchemaError, UnknownColumnError and StatementError as Spark has them;
+    CatalogError if a catalog or a table's metadata can't be read.
+    """
+    services = queries.services
+    if services.spark_source.started or not services.config.enabled:
+        return None
+    statement = parse(sql)
+    if statement is None:
+        return None
+    if not is_known(services.config):
+        return Declined(NEEDS_SPARK, "A setting may bring other catalogs or functions.")
+    refused = refusal(services.context.settings())
+    if refused is not None:
+        return refused
+    try:
+        return _RULES[type(statement)](statement, _Asked.of(queries))
+    except DeclinedError as error:
+        return error.declined
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one statement is answered from."""
+
+    queries: Queries
+    names: Names
+    pin: Pin
+
+    @classmethod
+    def of(cls, queries: Queries) -> _Asked:
+        services = queries.services
+        return cls(queries, Names(services.lake, services.context), services.lake.pin(fresh=True))
+
+    def table(self, parts: Name) -> PinnedTable | None:
+        """The table of that name, None for a view; UnknownTableError if there is neither."""
+        if is_sparks_own(parts):
+            raise DeclinedError(NEEDS_SPARK, f"{one_line(parts[0])} is Spark's own.")
+        pinned = self.pin.pinned(parts)
+        if pinned is not None or self.view(parts) is not None:
+            return pinned
+        services = self.queries.services
+        known = LakeTables(services.lake, services.config.catalog_name)
+        if known.is_absent(parts):
+            raise_unknown(Unknown("table", joined(parts), None, TABLE, known.near(parts)))
+        raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
+
+    def view(self, parts: Name) -> views.View | None:
+        """The view of that name."""
+        return views.view(self.queries.services.lake, parts)
+
+    def own(self, parts: Name, what: str, instead: str) -> PinnedTable:
+        """The table of that name; StatementError for a view."""
+        found = self.table(parts)
+        if found is None:
+            raise sparks_too(StatementError, _EXPECTED_TABLE)(
+                f"{one_line(quoted(parts))} is a view: {what} is of tables alone", hint=instead
+            )
+        return found
+
+
+def _columns(statement: kinds.ShowColumns, asked: _Asked) -> pa.Table:
+    inside, name = statement.inside, statement.table
+    table = (*inside, *name) if inside and len(name) == 1 else name
+    found = asked.own(table, "SHOW COLUMNS", f"DESCRIBE {quoted(table)} lists its columns")
+    actual = found.parts[1:-1]
+    if inside and tuple(map(str.lower, inside)) != tuple(map(str.lower, actual)):
+        raise sparks_too(StatementError, _CONFLICT)(
+            f"the table is in the namespace {one_line(quoted(actual))},"
+            f" not in {one_line(quoted(inside))}",
+            hint="name the namespace once",
+            error_class=_CONFLICT,
+        )
+    return tables.columns(found)
+
+
+def _create(statement: kinds.ShowCreate, asked: _Asked) -> pa.Table:
+    found = asked.table(statement.table)
+    if found is not None:
+        return tables.create(found)
+    view = asked.view(statement.table)
+    assert view is not None
+    return views.create(view)
+
+
+def _properties(statement: kinds.ShowProperties, asked: _Asked) -> pa.Table:
+    found = asked.table(statement.table)
+    if found is None:
+        raise DeclinedError(NEEDS_SPARK, "Spark orders a view's properties by chance.")
+    return tables.properties(found, statement.key)
+
+
+def _partitions(statement: kinds.ShowPartitions, asked: _Asked) -> pa.Table:
+    found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables")
+    name = one_line(quoted(found.parts))
+    raise sparks_too(StatementError, _PARTITIONS)(
+        f"SHOW PARTITIONS isn't for Iceberg tables, and {name} is one",
+        hint=f"SELECT partition_data, count(*) FROM {quoted((*found.parts[:-1], _files(found)))}"
+        " GROUP BY partition_data",
+        error_class=_PARTITIONS,
+    )
+
+
+def _files(found: PinnedTable) -> str:
+    return f"{found.parts[-1]}$logical_iceberg_metadata"
+
+
+def _describe(statement: kinds.DescribeTable, asked: _Asked) -> pa.Table:
+    found = asked.table(statement.table)
+    if statement.column:
+        if found is None:
+            raise DeclinedError(NEEDS_SPARK, "A view's column.")
+        return _described_column(statement, found)
+    if found is not None:
+        return tables.described(found, extended=statement.extended)
+    view = asked.view(statement.table)
+    assert view is not None
+    return views.described(view, extended=statement.extended)
+
+
+def _described_column(statement: kinds.DescribeTable, found: PinnedTable) -> pa.Table:
+    fields = {one.name: one for one in found.schema.fields}
+    if len(statement.column) != 1:
+        raise DeclinedError(NEEDS_SPARK, "A name of several parts may be a column's or a field's.")
+    (name,) = statement.column
+    field = fields.get(name)
+    if field is None:
+        if name.lower() in map(str.lower, fields):
+            raise DeclinedError(NEEDS_SPARK, "The column's name differs in its letters' case.")
+        raise_unknown(Unknown("column", name, None, COLUMN, closest(name, fields)))
+        raise AssertionError(name)
+    return tables.described_column(field)
+
+
+def _explain(statement: kinds.ExplainQuery, asked: _Asked) -> pa.Table:
+    queries = asked.queries
+    query = queries.read(statement.sql, "spark")
+    queries.check(query)
+    text = str(queries.explainer.shown(query, statement.sql, "text", None))
+    schema = pa.schema([pa.field("plan", pa.string())])
+    title = "== Plan of lakehouse-accelerator; EXPLAIN EXTENDED starts Spark and shows its plan =="
+    return listings.table(schema, [(f"{title}\n{text}",)])
+
+
+_Rule = Callable[[Any, _Asked], pa.Table]
+
+
+def _named(rule: Callable[[Any, Names], pa.Table]) -> _Rule:
+    return lambda statement, asked: rule(statement, asked.names)
+
+
+_RULES: Mapping[type, _Rule] = {
+    kinds.ShowCatalogs: _named(listings.catalogs),
+    kinds.ShowNamespaces: _named(listings.namespaces),
+    kinds.ShowCurrent: _named(listings.current),
+    kinds.ShowRelations: _named(listings.relations),
+    kinds.ShowFunctions: _named(listings.functions),
+    kinds.ShowColumns: _columns,
+    kinds.ShowCreate: _create,
+    kinds.ShowProperties: _properties,
+    kinds.ShowPartitions: _partitions,
+    kinds.DescribeTable: _describe,
+    kinds.DescribeNamespace: _named(namespaces.described),
+    kinds.DescribeQuery: lambda statement, asked: describe_query.described(
+        statement.sql, asked.queries
+    ),
+    kinds.Use: lambda statement, asked: session_state.use(statement, asked.names),
+    kinds.UseCatalog: lambda statement, asked: session_state.use_catalog(statement, asked.names),
+    kinds.SetKey: lambda statement, asked: session_state.set_key(statement, asked.names),
+    kinds.ExplainQuery: _explain,
+}

@@ -1,0 +1,147 @@
+"""Names as Spark writes them in answers and errors, and where a name leads in a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from accelerator.at_once.check import sparks_too
+from accelerator.catalog_statements.kinds import Name
+from accelerator.context import SessionContext
+from accelerator.errors import AcceleratorError, UnknownSchemaError
+from accelerator.iceberg import Lake
+from accelerator.iceberg.catalogs import CatalogReader, PyIcebergCatalog
+from accelerator.iceberg.sqlite import SqliteCatalog
+from rewrite.closest import closest, did_you_mean
+from rewrite.printable import one_line
+from rewrite.quoting import backticked
+from rewrite.reason import DeclinedError
+
+NEEDS_SPARK = "catalog_needs_spark"
+_VALID = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_SPARKS = ("spark_catalog", "system", "session", "pruned", "global_temp", "builtin")
+"""First parts of names that lead elsewhere than to a catalog of the session."""
+_LISTED = ("sql", "rest")
+"""Sorts of catalogs whose namespaces Spark and PyIceberg list alike."""
+
+
+def quoted_if_needed(part: str) -> str:
+    """A part of a name, in backticks if Spark's grammar needs them.
+
+    >>> quoted_if_needed("shop"), quoted_if_needed("a-b"), quoted_if_needed("2024")
+    ('shop', '`a-b`', '`2024`')
+    """
+    return part if _VALID.fullmatch(part) else backticked(part)
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """The parts with dots between them."""
+    return ".".join(map(quoted_if_needed, parts))
+
+
+def is_sparks_own(parts: Name) -> bool:
+    """Returns whether the name may lead to what Spark has beside the session's catalogs."""
+    return len(parts) > 1 and parts[0].lower() in _SPARKS
+
+
+class Names:
+    """Where names lead, as the session stands at one moment."""
+
+    def __init__(self, lake: Lake, context: SessionContext) -> None:
+        self.lake, self.context = lake, context
+        self._types = {one.name: one.type for one in lake.settings}
+        self._warehouses = {one.name: one.properties.get("warehouse", "") for one in lake.settings}
+        self._namespaces: dict[str, list[Name]] = {}
+
+    @property
+    def catalog(self) -> str:
+        """The current catalog."""
+        return self.context.catalog()
+
+    @property
+    def namespace(self) -> Name:
+        """The current namespace."""
+        return self.context.namespace()
+
+    def place(self, parts: Name) -> tuple[str, Name]:
+        """The catalog and the namespace that a namespace's name means."""
+        if parts and parts[0].lower() in _SPARKS:
+            raise DeclinedError(NEEDS_SPARK, f"{parts[0]} is Spark's own.")
+        if parts and parts[0] in self.lake.catalogs:
+            return parts[0], parts[1:]
+        return self.catalog, parts
+
+    def reader(self, catalog: str) -> CatalogReader:
+        """The catalog; DeclinedError if Spark may find other namespaces or defaults in it."""
+        reader = self.lake.catalogs.get(catalog)
+        if reader is None or self._types.get(catalog) not in _LISTED:
+            raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(catalog)}.")
+        if isinstance(reader, PyIcebergCatalog) and reader.has_default:
+            raise DeclinedError(NEEDS_SPARK, f"{one_line(catalog)} sets default-namespace.")
+        return reader
+
+    def namespaces(self, catalog: str) -> list[Name]:
+        """Each namespace: those with tables or views first, as Spark's JDBC catalog has them."""
+        if catalog not in self._namespaces:
+            reader = self.reader(catalog)
+            found: list[Name] = []
+            if self._types[catalog] == "sql":
+                found = sorted({name[:-1] for name, _ in reader.entries()}, key=".".join)
+            found += reader.namespaces()
+            self._namespaces[catalog] = list(dict.fromkeys(found))
+        return self._namespaces[catalog]
+
+    def exists(self, catalog: str, namespace: Name) -> bool:
+        """Whether there is the namespace, or another one within it.
+
+        DeclinedError if the letters' case alone differs: databases compare names in several ways.
+        """
+        length = len(namespace)
+        if any("." in part for part in namespace):
+            raise DeclinedError(NEEDS_SPARK, "A part of the name has a dot in it.")
+        every = [one[:length] for one in self.namespaces(catalog)]
+        if namespace in every:
+            return True
+        lowered = tuple(part.lower() for part in namespace)
+        if any(tuple(part.lower() for part in one) == lowered for one in every):
+            raise DeclinedError(NEEDS_SPARK, "A namespace's name differs in its letters' case.")
+        return False
+
+    def kept(self, catalog: str, namespace: Name) -> dict[str, str]:
+        """A namespace's properties, and its location by the catalog's warehouse if it has none.
+
+        DeclinedError if only Spark knows them.
+        """
+        reader = self.reader(catalog)
+        if not isinstance(reader, SqliteCatalog):
+            raise DeclinedError(NEEDS_SPARK, "What the catalog keeps of a namespace.")
+        found = reader.kept(namespace)
+        warehouse = self._warehouses.get(catalog, "").rstrip("/")
+        if not found and not warehouse:
+            raise DeclinedError(NEEDS_SPARK, "The catalog names no warehouse.")
+        return {"location": "/".join((warehouse, *namespace)), **found}
+
+    def check(self, catalog: str, namespace: Name) -> None:
+        """UnknownSchemaError if the catalog has no such namespace."""
+        if not namespace or not self.exists(catalog, namespace):
+            raise self.unknown(catalog, namespace)
+
+    def unknown(self, catalog: str, namespace: Name) -> AcceleratorError:
+        """The error for a namespace that isn't there, or for none."""
+        every = [".".join(map(quoted_if_needed, one)) for one in self.namespaces(catalog)]
+        kind = sparks_too(UnknownSchemaError, "SCHEMA_NOT_FOUND")
+        if not namespace:
+            some = f": {', '.join(every[:5])}" if every else ""
+            return kind(
+                f"no namespace is set, and {one_line(catalog)} has nothing outside of one",
+                hint=f"name one (IN …), or set one (USE …){some}",
+                error_class="SCHEMA_NOT_FOUND",
+            )
+        near = closest(".".join(namespace), every)
+        return kind(
+            f"there is no namespace {one_line(quoted(namespace))} in {one_line(catalog)}",
+            hint=did_you_mean(near) or f"SHOW NAMESPACES IN {quoted_if_needed(catalog)} lists them",
+            error_class="SCHEMA_NOT_FOUND",
+            suggestions=near,
+            unknown=quoted(namespace),
+        )
