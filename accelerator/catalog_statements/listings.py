@@ -68,7 +68,7 @@ def functions(statement: kinds.ShowFunctions, names: Names) -> pa.Table:
     catalog, namespace = names.place(_without_system(statement.inside))
     if statement.inside == ():
         namespace = names.namespace
-    elif _SYSTEM == statement.inside[-1:]:
+    elif statement.inside[-1:] == _SYSTEM:
         namespace = (*namespace, *_SYSTEM)
     names.reader(catalog)
     if namespace and namespace != _SYSTEM:

@@ -18,7 +18,7 @@ _NAMESPACE_WORDS = ("DATABASE", "NAMESPACE", "SCHEMA")
 _NAMESPACES_WORDS = ("DATABASES", "NAMESPACES", "SCHEMAS")
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE", "(")
 _ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SETTING = re.compile(r"\s*SET\s+([\w.-]+)\s*(?:=\s*([\w.:/+-]+)\s*)?;*\s*", re.ASCII | re.I)
+_SETTING = re.compile(r"\s*SET\s+([A-Za-z_][\w.-]*)\s*(?:=\s*([\w.:/+-]+)\s*)?;*\s*", re.ASCII | re.I)
 _ZONE = re.compile(
     r"""\s*SET\s+TIME\s+ZONE\s+(?:'([\w:/+-]+)'|"([\w:/+-]+)")\s*;*\s*""", re.ASCII | re.I
 )
@@ -194,8 +194,8 @@ class _Words:
         table = self._name()
         column: Name = ()
         if self._next < len(self._tokens):
-            if self._tokens[self._next].kind == "keyword":
-                raise _OtherError  # PARTITION, AS JSON
+            if self._key() in ("PARTITION", "AS"):
+                raise _OtherError
             column = self._name()
         return self._ended(kinds.DescribeTable(table, extended, column))
 
