@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,6 @@ from accelerator.iceberg.readers import reader_of
 from accelerator.local_uri import other_host, path_of
 from accelerator.session import Accelerator
 from accelerator.store import Store
-from rewrite.quoting import backticked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +73,7 @@ def open_loaded(
             conf=conf,
             shown=loaded.spark_output == "shown",
         )
-        return SparkEngine.embedded(catalogs, spark, _handing(context))
+        return SparkEngine.embedded(catalogs, spark, context.handed)
 
     own = source is None
     source = SparkSource(make) if source is None else source
@@ -198,21 +197,6 @@ def _context(config: Config, source: SparkSource) -> SessionContext:
         return known["state"]
 
     return SessionContext(config, state)
-
-
-def _handing(context: SessionContext) -> Callable[[SparkSession], None]:
-    """Gives a session of Spark that has just started what USE and SET have changed before."""
-
-    def hand(session: SparkSession) -> None:
-        from cubes.spark import built
-
-        with context.handed() as (place, settings):
-            for key, value in settings.items():
-                session.conf.set(key, value)
-            if place:
-                built(session, f"USE {'.'.join(map(backticked, place))}")
-
-    return hand
 
 
 def _store(config: Config) -> Store:

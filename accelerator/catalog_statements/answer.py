@@ -22,18 +22,20 @@ from accelerator.catalog_statements import (
     listings,
     namespaces,
     session_state,
-    tables,
     views,
 )
 from accelerator.catalog_statements.kinds import Name
-from accelerator.catalog_statements.names import NEEDS_SPARK, Names, is_sparks_own, quoted
+from accelerator.catalog_statements.names import Names, is_sparks_own
 from accelerator.catalog_statements.parse import parse
 from accelerator.context import refusal
 from accelerator.errors import StatementError
-from accelerator.iceberg import Pin, PinnedTable
+from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
+from accelerator.iceberg.spark_text import tables
 from rewrite.closest import closest
 from rewrite.dotted import joined
 from rewrite.printable import one_line
+from rewrite.quoting import quoted
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import Declined, DeclinedError
 from rewrite.unknown import COLUMN, TABLE, Unknown
 
@@ -65,6 +67,10 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
     try:
         return _RULES[type(statement)](statement, _Asked.of(queries))
     except DeclinedError as error:
+        return error.declined
+    except UnreadableTableError as error:
+        if error.by_spark:
+            raise
         return error.declined
 
 
@@ -98,6 +104,13 @@ class _Asked:
         """The view of that name."""
         return views.view(self.queries.services.lake, parts)
 
+    def known_view(self, parts: Name) -> views.View:
+        """The view of that name, which isn't a table's; it may just have been dropped."""
+        found = self.view(parts)
+        if found is None:
+            raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
+        return found
+
     def own(self, parts: Name, what: str, instead: str) -> PinnedTable:
         """The table of that name; StatementError for a view."""
         found = self.table(parts)
@@ -120,23 +133,25 @@ def _columns(statement: kinds.ShowColumns, asked: _Asked) -> pa.Table:
             hint="name the namespace once",
             error_class=_CONFLICT,
         )
-    return tables.columns(found)
+    return listings.texts(("col_name",), [(one.name,) for one in found.schema.fields])
 
 
 def _create(statement: kinds.ShowCreate, asked: _Asked) -> pa.Table:
     found = asked.table(statement.table)
     if found is not None:
-        return tables.create(found)
-    view = asked.view(statement.table)
-    assert view is not None
-    return views.create(view)
+        return listings.texts(("createtab_stmt",), [(tables.create(found),)])
+    return views.create(asked.known_view(statement.table))
 
 
 def _properties(statement: kinds.ShowProperties, asked: _Asked) -> pa.Table:
     found = asked.table(statement.table)
     if found is None:
-        raise DeclinedError(NEEDS_SPARK, "Spark orders a view's properties by chance.")
-    return tables.properties(found, statement.key)
+        return views.properties(asked.known_view(statement.table), statement.key)
+    every, key = tables.properties(found), statement.key
+    if key is not None:
+        lacking = f"Table {'.'.join(found.parts)} does not have property: {key}"
+        every = {key: every.get(key, lacking)}
+    return listings.texts(("key", "value"), every.items())
 
 
 def _partitions(statement: kinds.ShowPartitions, asked: _Asked) -> pa.Table:
@@ -161,24 +176,21 @@ def _describe(statement: kinds.DescribeTable, asked: _Asked) -> pa.Table:
             raise DeclinedError(NEEDS_SPARK, "A view's column.")
         return _described_column(statement, found)
     if found is not None:
-        return tables.described(found, extended=statement.extended)
-    view = asked.view(statement.table)
-    assert view is not None
+        return listings.described(tables.described(found, extended=statement.extended))
+    view = asked.known_view(statement.table)
     return views.described(view, extended=statement.extended)
 
 
 def _described_column(statement: kinds.DescribeTable, found: PinnedTable) -> pa.Table:
-    fields = {one.name: one for one in found.schema.fields}
+    fields = [one.name for one in found.schema.fields]
     if len(statement.column) != 1:
         raise DeclinedError(NEEDS_SPARK, "A name of several parts may be a column's or a field's.")
     (name,) = statement.column
-    field = fields.get(name)
-    if field is None:
+    if name not in fields:
         if name.lower() in map(str.lower, fields):
             raise DeclinedError(NEEDS_SPARK, "The column's name differs in its letters' case.")
         raise_unknown(Unknown("column", name, None, COLUMN, closest(name, fields)))
-        raise AssertionError(name)
-    return tables.described_column(field)
+    return listings.texts(("info_name", "info_value"), tables.described_column(found, name))
 
 
 def _explain(statement: kinds.ExplainQuery, asked: _Asked) -> pa.Table:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator.catalog_statements.names import NEEDS_SPARK
-from accelerator.catalog_statements.tables import described_outputs
+from accelerator.catalog_statements import listings
 from accelerator.iceberg import Pin
 from accelerator.statements.kinds import Query
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def described(sql: str, queries: Queries) -> pa.Table:
     if any("struct<" in type_ for _, type_ in outputs):
         raise DeclinedError(NEEDS_SPARK, "A column is a struct.")
     _check_comments(sql, queries.services.lake.pin())
-    return described_outputs([(name, type_, None) for name, type_ in outputs])
+    return listings.described([(name, type_, None) for name, type_ in outputs])
 
 
 def _check_comments(sql: str, pin: Pin) -> None:

@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.kinds import Name
-from accelerator.catalog_statements.names import NEEDS_SPARK, Names, quoted
+from accelerator.catalog_statements.names import Names
 from accelerator.catalog_statements.patterns import matcher
 from rewrite.functions import OURS
+from rewrite.quoting import quoted
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 from rewrite.spark_words import FUNCTIONS, ICEBERGS, words
 
@@ -32,9 +34,7 @@ def namespaces(statement: kinds.ShowNamespaces, names: Names) -> pa.Table:
     catalog, parent = names.place(statement.inside)
     if parent:
         names.check(catalog, parent)
-    length = len(parent)
-    below = [one[: length + 1] for one in names.namespaces(catalog) if len(one) > length]
-    found = [quoted(one) for one in dict.fromkeys(below) if one[:length] == parent]
+    found = [quoted(one) for one in names.below(catalog, parent)]
     return texts(("namespace",), [(one,) for one in found if fits(one)])
 
 
@@ -49,6 +49,8 @@ def relations(statement: kinds.ShowRelations, names: Names) -> pa.Table:
     catalog, namespace = names.place(statement.inside)
     namespace = namespace if statement.inside else names.namespace
     names.check(catalog, namespace)
+    if statement.views and not names.lists_views(catalog):
+        raise DeclinedError(NEEDS_SPARK, "The catalog's settings don't say that it has views.")
     shown = quoted(namespace)
     found = names.reader(catalog).within(namespace)
     rows = [(shown, one, False) for one, view in found if view == statement.views and fits(one)]
@@ -73,13 +75,12 @@ def functions(statement: kinds.ShowFunctions, names: Names) -> pa.Table:
     names.reader(catalog)
     if namespace and namespace != _SYSTEM:
         names.check(catalog, namespace)
-    own = () if namespace not in ((), _SYSTEM) else ICEBERGS
-    users = [*OURS, *(quoted((catalog, *namespace, one)) for one in own)]
-    sparks = [*FUNCTIONS, *_OPERATORS]
-    if statement.like is not None and own:
-        raise DeclinedError(NEEDS_SPARK, "Iceberg's functions are matched by Spark alone.")
-    found = {"ALL": [*sparks, *users], "SYSTEM": sparks, "USER": users}[statement.scope]
-    return texts(("function",), [(one,) for one in sorted(found) if fits(one)])
+    own = ICEBERGS if namespace in ((), _SYSTEM) else ()
+    sparks = {one: one for one in (*FUNCTIONS, *_OPERATORS)}
+    users = {one: one for one in OURS} | {one: quoted((catalog, *namespace, one)) for one in own}
+    found = {"ALL": sparks | users, "SYSTEM": sparks, "USER": users}[statement.scope]
+    shown = sorted(shown for one, shown in found.items() if fits(one))
+    return texts(("function",), [(one,) for one in shown])
 
 
 def _without_system(inside: Name) -> Name:
@@ -103,6 +104,11 @@ def texts(
     """The answer of texts; the one column of that name may be NULL."""
     schema = pa.schema([_text(one, nullable=one == nullable) for one in names])
     return table(schema, rows)
+
+
+def described(rows: Iterable[tuple[str | None, ...]]) -> pa.Table:
+    """The answer of a DESCRIBE: names, types and comments."""
+    return texts(("col_name", "data_type", "comment"), rows, nullable="comment")
 
 
 def table(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Table:

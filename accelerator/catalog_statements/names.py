@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from accelerator.at_once.check import sparks_too
 from accelerator.catalog_statements.kinds import Name
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, UnknownSchemaError
 from accelerator.iceberg import Lake
-from accelerator.iceberg.catalogs import CatalogReader, PyIcebergCatalog
+from accelerator.iceberg.catalogs import PyIcebergCatalog
 from accelerator.iceberg.sqlite import SqliteCatalog
 from rewrite.closest import closest, did_you_mean
 from rewrite.printable import one_line
-from rewrite.quoting import backticked
+from rewrite.quoting import quoted, quoted_if_needed
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
-NEEDS_SPARK = "catalog_needs_spark"
-_VALID = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _SPARKS = ("spark_catalog", "system", "session", "pruned", "global_temp", "builtin")
 """First parts of names that lead elsewhere than to a catalog of the session."""
+_VERSION = "jdbc.schema-version"
 _LISTED = ("sql", "rest")
 """Sorts of catalogs whose namespaces Spark and PyIceberg list alike."""
-
-
-def quoted_if_needed(part: str) -> str:
-    """A part of a name, in backticks if Spark's grammar needs them.
-
-    >>> quoted_if_needed("shop"), quoted_if_needed("a-b"), quoted_if_needed("2024")
-    ('shop', '`a-b`', '`2024`')
-    """
-    return part if _VALID.fullmatch(part) else backticked(part)
-
-
-def quoted(parts: Sequence[str]) -> str:
-    """The parts with dots between them."""
-    return ".".join(map(quoted_if_needed, parts))
 
 
 def is_sparks_own(parts: Name) -> bool:
@@ -51,7 +34,8 @@ class Names:
         self.lake, self.context = lake, context
         self._types = {one.name: one.type for one in lake.settings}
         self._warehouses = {one.name: one.properties.get("warehouse", "") for one in lake.settings}
-        self._namespaces: dict[str, list[Name]] = {}
+        self._versions = {one.name: one.properties.get(_VERSION, "") for one in lake.settings}
+        self._known: dict[str, list[Name]] = {}
 
     @property
     def catalog(self) -> str:
@@ -71,25 +55,34 @@ class Names:
             return parts[0], parts[1:]
         return self.catalog, parts
 
-    def reader(self, catalog: str) -> CatalogReader:
+    def reader(self, catalog: str) -> PyIcebergCatalog:
         """The catalog; DeclinedError if Spark may find other namespaces or defaults in it."""
         reader = self.lake.catalogs.get(catalog)
-        if reader is None or self._types.get(catalog) not in _LISTED:
+        if not isinstance(reader, PyIcebergCatalog) or self._types[catalog] not in _LISTED:
             raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(catalog)}.")
-        if isinstance(reader, PyIcebergCatalog) and reader.has_default:
+        if reader.has_default:
             raise DeclinedError(NEEDS_SPARK, f"{one_line(catalog)} sets default-namespace.")
         return reader
 
-    def namespaces(self, catalog: str) -> list[Name]:
+    def lists_views(self, catalog: str) -> bool:
+        """Whether Spark's client lists views in it: JDBC's needs a setting."""
+        return self._types[catalog] == "rest" or self._versions[catalog] == "V1"
+
+    def below(self, catalog: str, parent: Name) -> list[Name]:
+        """The namespaces right below one, or at the top of the catalog."""
+        if self._types.get(catalog) == "rest":
+            return self.reader(catalog).below(parent)
+        length = len(parent)
+        every = [one for one in self._namespaces(catalog) if len(one) > length]
+        return list(dict.fromkeys(one[: length + 1] for one in every if one[:length] == parent))
+
+    def _namespaces(self, catalog: str) -> list[Name]:
         """Each namespace: those with tables or views first, as Spark's JDBC catalog has them."""
-        if catalog not in self._namespaces:
+        if catalog not in self._known:
             reader = self.reader(catalog)
-            found: list[Name] = []
-            if self._types[catalog] == "sql":
-                found = sorted({name[:-1] for name, _ in reader.entries()}, key=".".join)
-            found += reader.namespaces()
-            self._namespaces[catalog] = list(dict.fromkeys(found))
-        return self._namespaces[catalog]
+            filled = sorted({name[:-1] for name, _ in reader.entries()}, key=".".join)
+            self._known[catalog] = list(dict.fromkeys([*filled, *reader.namespaces()]))
+        return self._known[catalog]
 
     def exists(self, catalog: str, namespace: Name) -> bool:
         """Whether there is the namespace, or another one within it.
@@ -99,7 +92,9 @@ class Names:
         length = len(namespace)
         if any("." in part for part in namespace):
             raise DeclinedError(NEEDS_SPARK, "A part of the name has a dot in it.")
-        every = [one[:length] for one in self.namespaces(catalog)]
+        if self._types.get(catalog) == "rest":
+            return self.reader(catalog).has_namespace(namespace)
+        every = [one[:length] for one in self._namespaces(catalog)]
         if namespace in every:
             return True
         lowered = tuple(part.lower() for part in namespace)
@@ -128,7 +123,7 @@ class Names:
 
     def unknown(self, catalog: str, namespace: Name) -> AcceleratorError:
         """The error for a namespace that isn't there, or for none."""
-        every = [".".join(map(quoted_if_needed, one)) for one in self.namespaces(catalog)]
+        every = [quoted(one) for one in self.below(catalog, ())]
         kind = sparks_too(UnknownSchemaError, "SCHEMA_NOT_FOUND")
         if not namespace:
             some = f": {', '.join(every[:5])}" if every else ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 
 from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.listings import texts
-from accelerator.catalog_statements.names import NEEDS_SPARK, Names, quoted
+from accelerator.catalog_statements.names import Names
+from accelerator.iceberg.spark_text.tables import is_masked
+from rewrite.quoting import quoted
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
 _RESERVED = ("comment", "collation", "location", "owner")
 """Properties that Spark shows apart, in its order."""
-_SECRET = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 
 
 def described(statement: kinds.DescribeNamespace, names: Names) -> pa.Table:
@@ -28,7 +28,7 @@ def described(statement: kinds.DescribeNamespace, names: Names) -> pa.Table:
     rows += [(one.capitalize(), kept[one]) for one in _RESERVED if one in kept]
     if statement.extended:
         others = sorted((key, value) for key, value in kept.items() if key not in _RESERVED)
-        if any(_SECRET.search(text) for pair in others for text in pair):
+        if any(is_masked(key, value) for key, value in others):
             raise DeclinedError(NEEDS_SPARK, "Spark masks a property.")
         shown = ", ".join(f"({key},{value})" for key, value in others)
         rows.append(("Properties", f"({shown})" if others else ""))

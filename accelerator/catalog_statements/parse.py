@@ -18,7 +18,9 @@ _NAMESPACE_WORDS = ("DATABASE", "NAMESPACE", "SCHEMA")
 _NAMESPACES_WORDS = ("DATABASES", "NAMESPACES", "SCHEMAS")
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE", "(")
 _ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SETTING = re.compile(r"\s*SET\s+([A-Za-z_][\w.-]*)\s*(?:=\s*([\w.:/+-]+)\s*)?;*\s*", re.ASCII | re.I)
+_SETTING = re.compile(
+    r"\s*SET\s+([A-Za-z_][\w.-]*)\s*(?:=\s*([\w.:/+-]+)\s*)?;*\s*", re.ASCII | re.I
+)
 _ZONE = re.compile(
     r"""\s*SET\s+TIME\s+ZONE\s+(?:'([\w:/+-]+)'|"([\w:/+-]+)")\s*;*\s*""", re.ASCII | re.I
 )

@@ -16,7 +16,8 @@ import pyarrow as pa
 from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.kinds import Name
 from accelerator.catalog_statements.listings import texts
-from accelerator.catalog_statements.names import NEEDS_SPARK, Names
+from accelerator.catalog_statements.names import Names
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
 ZONE = "spark.sql.session.timeZone"

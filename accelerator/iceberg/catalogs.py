@@ -372,6 +372,21 @@ class PyIcebergCatalog:
                 waiting.extend(one for one in inner if len(one) > len(parent))
         return iter(found)
 
+    def below(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Lists the namespaces right below one, or those at the top, in the catalog's order."""
+        with _asked(self._settings):
+            found = self._open().list_namespaces(namespace)
+        return [one for one in found if one[:-1] == namespace]
+
+    def has_namespace(self, namespace: tuple[str, ...]) -> bool:
+        """Decides whether there is the namespace, by one request."""
+        with _asked(self._settings):
+            try:
+                self._open().load_namespace_properties(namespace)
+            except NoSuchNamespaceError:
+                return False
+        return True
+
     def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
         """The name of each table and view of one namespace, and whether it's a view."""
         found: list[tuple[str, bool]] = []

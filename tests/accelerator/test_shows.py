@@ -17,6 +17,8 @@ from accelerator.errors import AcceleratorError, SparkMissingError, UnknownSchem
 from rewrite.client import Client
 from rewrite.reason import Declined
 from tests.support import shows
+from tests.support.pristine import catalog_of
+from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,8 @@ NOT_HERE = [
     "SHOW TABLES IN shop LIKE '[s]ales'",
     "SHOW NAMESPACES IN global_temp",
     "DESCRIBE shop.stores.files",
-    "SHOW TBLPROPERTIES shop.totals",
+    "SHOW TBLPROPERTIES shop.totals (nothing)",
+    "DESCRIBE EXTENDED shop.totals",
     "SET spark.sql.ansi.enabled=false",
     "SET spark.sql.session.timeZone=nowhere",
     "SET spark.sql.shuffle.partitions=x",
@@ -189,3 +192,38 @@ def test_a_clients_statements_of_catalogs_never_come_here(acc, sql):
     assert raised.value.code == "dialect_untranslated"
     assert "amount" not in str(raised.value)
     assert acc.services.context.namespace() == ()
+
+
+def test_a_rest_catalog_is_asked_only_for_what_is_shown(folder, tmp_path):
+    given = {"credential": CREDENTIAL, "warehouse": "shops"}
+    catalog = catalog_of(folder)
+    with (
+        RestCatalogServer(catalog).running() as server,
+        accelerator.open(
+            catalog_name="lake",
+            catalog_uri=server.uri,
+            catalog_properties=given,
+            store=str(tmp_path / "store"),
+        ) as acc,
+    ):
+        assert ("shop",) in acc.query("SHOW NAMESPACES").fetchall()
+        acc.query("USE shop")
+        shown = acc.query("SHOW TABLES LIKE 's*'").fetchall()
+        assert shown == [("shop", "sales", False), ("shop", "stores", False)]
+        assert acc.query("SHOW COLUMNS IN stores").fetchall() == [("id",), ("city",)]
+        with pytest.raises(UnknownSchemaError, match="nothing"):
+            acc.query("SHOW TABLES IN nothing")
+        assert not acc.spark_started
+    catalog.engine.dispose()
+
+
+def test_views_of_a_catalog_that_may_have_none_are_sparks(folder, tmp_path):
+    uri = f"sqlite:///{folder / 'catalog.db'}"
+    with accelerator.open(
+        catalog_name="lake",
+        catalog_uri=uri,
+        catalog_properties={"warehouse": folder.as_uri()},
+        store=str(tmp_path / "store"),
+    ) as acc:
+        assert isinstance(answer("SHOW VIEWS IN shop", acc.queries), Declined)
+        assert not isinstance(answer("SHOW TABLES IN shop", acc.queries), Declined)

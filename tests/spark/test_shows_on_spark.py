@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from accelerator.catalog_statements.answer import answer
 from accelerator.config import Config
 from accelerator.context import SessionContext
+from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import elsewhere
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake
@@ -42,7 +46,10 @@ def here(shown: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory) -> Ite
     loaded = Config.load(store=str(tmp_path_factory.mktemp("store")))
     context = SessionContext(loaded, lambda: None)
     lake = Lake(
-        shown.catalogs, context.catalog, context.namespace, manifest_cache=_manifest_cache(loaded)
+        [replace(one, properties={**one.properties, OWN_SCHEMA: "V1"}) for one in shown.catalogs],
+        context.catalog,
+        context.namespace,
+        manifest_cache=_manifest_cache(loaded),
     )
     with Accelerator(loaded, lake, _store(loaded), elsewhere(), context) as session:
         yield session
@@ -74,7 +81,7 @@ def _error(shown: SparkWarehouse, sql: str) -> str:
     """The class of Spark's error; the statement must have one."""
     try:
         rows: pa.Table = shown.spark.sql(sql).toArrow()
-    except Exception as error:
+    except (PySparkException, Py4JError) as error:
         return getattr(error, "getCondition", lambda: "")() or ""
     raise AssertionError(f"Spark answers {sql}: {rows.to_pylist()}")
 

@@ -37,6 +37,7 @@ from pyiceberg.types import (
 )
 
 import accelerator
+from accelerator.errors import AcceleratorError
 from tests.support.pristine import catalog_of
 
 FOLDER = Path(__file__).parents[1] / "accelerator" / "shows"
@@ -180,15 +181,19 @@ def _snapshots(folder: Path) -> list[str]:
     return [str(one) for one in found if one not in (None, -1)]
 
 
-def asked(ask: Callable[[str], pa.Table], folder: Path) -> list[list[Answer]]:
-    """What a session answers to all forms, in their order; errors by Spark's class."""
-    return [[_asked(ask, sql, folder) for sql in form.sql] for form in forms()]
+def asked(
+    ask: Callable[[str], pa.Table], folder: Path, raised: tuple[type[Exception], ...]
+) -> list[list[Answer]]:
+    """What a session answers to all forms, in their order; errors of these types by their class."""
+    return [[_asked(ask, sql, folder, raised) for sql in form.sql] for form in forms()]
 
 
-def _asked(ask: Callable[[str], pa.Table], sql: str, folder: Path) -> Answer:
+def _asked(
+    ask: Callable[[str], pa.Table], sql: str, folder: Path, raised: tuple[type[Exception], ...]
+) -> Answer:
     try:
         return told(ask(sql), folder)
-    except Exception as error:
+    except raised as error:
         if getattr(error, "code", "") == _MISSING:
             return {"error": _MISSING}
         condition = getattr(error, "error_class", None)
@@ -238,9 +243,12 @@ def without_spark(folder: Path) -> list[list[Answer]]:
 
 def by_spark(folder: Path) -> list[list[Answer]]:
     """The answers of real Spark, in the session that ours would start."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     with accelerator.open(folder) as session:
-        spark = session.spark
-        return asked(lambda sql: spark.sql(sql).toArrow(), folder)
+        spark, raised = session.spark, (PySparkException, Py4JError)
+        return asked(lambda sql: spark.sql(sql).toArrow(), folder, raised)
 
 
 def main(words: list[str]) -> None:
@@ -255,7 +263,7 @@ def main(words: list[str]) -> None:
         return
     (folder,) = words
     with accelerator.open(folder) as session:
-        answers = asked(lambda sql: session.query(sql).arrow(), Path(folder))
+        answers = asked(lambda sql: session.query(sql).arrow(), Path(folder), (AcceleratorError,))
         if session.spark_started:
             raise SystemExit("Spark was started")
     print(json.dumps(answers))

@@ -14,9 +14,9 @@ from pyiceberg.types import (
     StructType,
 )
 
-from accelerator.catalog_statements.names import NEEDS_SPARK, quoted_if_needed
 from accelerator.iceberg.schema import spark_type
-from rewrite.reason import DeclinedError
+from rewrite.quoting import quoted_if_needed
+from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
 
 _FIELDS_MAX = 25
 """Spark's default of spark.sql.debug.maxToStringFields."""
@@ -40,8 +40,7 @@ def simple(kind: IcebergType) -> str:
     if isinstance(kind, StructType):
         fields = [f"{one.name}:{simple(one.field_type)}" for one in kind.fields]
         if len(fields) > _FIELDS_MAX:
-            kept = fields[: _FIELDS_MAX - 1]
-            fields = [*kept, f"... {len(fields) - len(kept)} more fields"]
+            fields = [*fields[:_FIELDS_MAX], f"... {len(fields) - _FIELDS_MAX} more fields"]
         return f"struct<{','.join(fields)}>"
     return _nested(kind, simple, "array<{}>", "map<{},{}>") or _known(kind)
 
@@ -96,5 +95,5 @@ def _known(kind: IcebergType) -> str:
     """Spark's word of a type without others in it; DeclinedError for a type it may not have."""
     found = spark_type(kind)
     if found not in _SIZES and not isinstance(kind, (DecimalType, FixedType)):
-        raise DeclinedError(NEEDS_SPARK, f"The type {found}.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, f"The type {found}.")
     return found

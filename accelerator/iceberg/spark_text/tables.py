@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-import pyarrow as pa
 from pyiceberg.table.sorting import NullOrder, SortDirection
 from pyiceberg.transforms import (
     BucketTransform,
@@ -19,13 +18,11 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import NestedField, StructType
 
-from accelerator.catalog_statements.listings import texts
-from accelerator.catalog_statements.names import NEEDS_SPARK, quoted, quoted_if_needed
-from accelerator.catalog_statements.types import declared, escaped, row_bytes, simple, suffix
-from accelerator.iceberg import PinnedTable
-from rewrite.reason import DeclinedError
+from accelerator.iceberg.pinned import PinnedTable
+from accelerator.iceberg.spark_text.types import declared, escaped, row_bytes, simple, suffix
+from rewrite.quoting import quoted, quoted_if_needed
+from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
 
-_DESCRIBED = ("col_name", "data_type", "comment")
 _RESERVED = ("comment", "collation", "location", "provider", "owner", "table_type")
 """Properties that Spark shows apart, in its order."""
 _UNCERTAIN = ("collation", "external", "is_managed_location", "view_text")
@@ -39,53 +36,39 @@ _TIMES: Mapping[type, str] = {
 }
 _OPTION = "option."
 
-_Row = tuple[str | None, ...]
-_EMPTY: _Row = ("", "", "")
+Row = tuple[str | None, ...]
+_EMPTY: Row = ("", "", "")
 
 
-def columns(pinned: PinnedTable) -> pa.Table:
-    """SHOW COLUMNS."""
-    return texts(("col_name",), [(one.name,) for one in pinned.schema.fields])
-
-
-def described(pinned: PinnedTable, *, extended: bool) -> pa.Table:
-    """DESCRIBE TABLE."""
+def described(pinned: PinnedTable, *, extended: bool) -> list[Row]:
+    """The rows of DESCRIBE TABLE: name, type and comment."""
     rows = [_column(one) for one in pinned.schema.fields]
     rows += _partitioning(pinned)
     if extended:
         rows += _metadata_columns(pinned)
         rows += _details(pinned)
-    return texts(_DESCRIBED, rows, nullable="comment")
+    return rows
 
 
-def described_column(field: NestedField) -> pa.Table:
-    """DESCRIBE TABLE of one column."""
+def described_column(pinned: PinnedTable, name: str) -> list[Row]:
+    """The rows of DESCRIBE TABLE for one column, which the table has."""
+    field = pinned.schema.find_field(name)
     told = "NULL" if field.doc is None else field.doc
-    rows = [("col_name", field.name), ("data_type", simple(field.field_type)), ("comment", told)]
-    return texts(("info_name", "info_value"), rows)
+    return [("col_name", field.name), ("data_type", simple(field.field_type)), ("comment", told)]
 
 
-def described_outputs(outputs: list[tuple[str, str, str | None]]) -> pa.Table:
-    """DESCRIBE QUERY: each output's name, type and comment."""
-    return texts(_DESCRIBED, outputs, nullable="comment")
+def properties(pinned: PinnedTable) -> dict[str, str]:
+    """The properties that SHOW TBLPROPERTIES lists, in its order."""
+    shown = [(name, value) for name, value in _properties(pinned).items() if name not in _RESERVED]
+    return dict(sorted(shown))
 
 
-def properties(pinned: PinnedTable, key: str | None) -> pa.Table:
-    """SHOW TBLPROPERTIES."""
-    every = {name: value for name, value in _properties(pinned).items() if name not in _RESERVED}
-    names = ("key", "value")
-    if key is None:
-        return texts(names, sorted(every.items()))
-    lacking = f"Table {'.'.join(pinned.parts)} does not have property: {key}"
-    return texts(names, [(key, every.get(key, lacking))])
-
-
-def create(pinned: PinnedTable) -> pa.Table:
-    """SHOW CREATE TABLE."""
+def create(pinned: PinnedTable) -> str:
+    """The statement that SHOW CREATE TABLE gives."""
     _check_defaults(pinned)
     every = _properties(pinned)
     if any(name.startswith(_OPTION) for name in every):
-        raise DeclinedError(NEEDS_SPARK, "The table has options.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "The table has options.")
     listed = [
         f"{quoted_if_needed(one.name)} {declared(one.field_type)}{suffix(one)}"
         for one in pinned.schema.fields
@@ -97,17 +80,16 @@ def create(pinned: PinnedTable) -> pa.Table:
     if "comment" in every:
         text += f"COMMENT '{escaped(every['comment'])}'\n"
     text += f"LOCATION '{escaped(every['location'])}'\n"
-    shown = sorted((name, value) for name, value in every.items() if name not in _RESERVED)
+    shown = properties(pinned).items()
     pairs = [f"'{escaped(name)}' = '{escaped(value)}'" for name, value in shown]
-    text += f"TBLPROPERTIES {_lines(pairs)}"
-    return texts(("createtab_stmt",), [(text,)])
+    return f"{text}TBLPROPERTIES {_lines(pairs)}"
 
 
 def _lines(parts: list[str]) -> str:
     return "(\n  " + ",\n  ".join(parts) + ")\n"
 
 
-def _column(field: NestedField) -> _Row:
+def _column(field: NestedField) -> Row:
     return field.name, simple(field.field_type), field.doc
 
 
@@ -121,9 +103,9 @@ def _spec_fields(pinned: PinnedTable) -> list[tuple[int, Transform]]:  # type: i
 def _source(pinned: PinnedTable, source_id: int) -> str:
     name = pinned.schema.find_column_name(source_id)
     if name is None:
-        raise DeclinedError(NEEDS_SPARK, "A partition's column was dropped.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "A partition's column was dropped.")
     if "." in name or not name.isascii():
-        raise DeclinedError(NEEDS_SPARK, "A partition's column stands in a struct.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "A partition's column stands in a struct.")
     return quoted_if_needed(name)
 
 
@@ -138,10 +120,10 @@ def _transform(pinned: PinnedTable, field: tuple[int, Transform]) -> str:  # typ
         return f"truncate({transform.width}, {name})"
     if type(transform) in _TIMES:
         return f"{_TIMES[type(transform)]}({name})"
-    raise DeclinedError(NEEDS_SPARK, f"The transform {transform}.")
+    raise DeclinedError(CATALOG_NEEDS_SPARK, f"The transform {transform}.")
 
 
-def _partitioning(pinned: PinnedTable) -> Iterator[_Row]:
+def _partitioning(pinned: PinnedTable) -> Iterator[Row]:
     fields = _spec_fields(pinned)
     if not fields:
         return
@@ -158,9 +140,9 @@ def _partitioning(pinned: PinnedTable) -> Iterator[_Row]:
         yield (f"Part {number}", _transform(pinned, one), "")
 
 
-def _metadata_columns(pinned: PinnedTable) -> Iterator[_Row]:
+def _metadata_columns(pinned: PinnedTable) -> Iterator[Row]:
     if pinned.metadata.format_version > 2 or len(pinned.metadata.partition_specs) > 1:
-        raise DeclinedError(NEEDS_SPARK, "The table has row ids, or had other partitions.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "The table has row ids, or had other partitions.")
     partition = StructType(*pinned.metadata.spec().partition_type(pinned.schema).fields)
     yield _EMPTY
     yield ("# Metadata Columns", "", "")
@@ -171,7 +153,7 @@ def _metadata_columns(pinned: PinnedTable) -> Iterator[_Row]:
     yield ("_deleted", "boolean", "")
 
 
-def _details(pinned: PinnedTable) -> Iterator[_Row]:
+def _details(pinned: PinnedTable) -> Iterator[Row]:
     _check_defaults(pinned)
     every = _properties(pinned)
     yield _EMPTY
@@ -181,7 +163,7 @@ def _details(pinned: PinnedTable) -> Iterator[_Row]:
     for name in _RESERVED:
         if name in every:
             yield (name.capitalize(), every[name], "")
-    shown = sorted((name, value) for name, value in every.items() if name not in _RESERVED)
+    shown = properties(pinned).items()
     yield ("Table Properties", f"[{','.join(f'{n}={v}' for n, v in shown)}]", "")
     rows = _rows(pinned)
     width = sum(row_bytes(one.field_type) for one in pinned.schema.fields)
@@ -197,7 +179,7 @@ def _rows(pinned: PinnedTable) -> int:
         return _rows_of_files(pinned)
     told = pinned.rows_told
     if not told and snapshot.summary is None:
-        raise DeclinedError(NEEDS_SPARK, "The snapshot doesn't tell how many rows it has.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "The snapshot doesn't tell how many rows it has.")
     return told
 
 
@@ -209,7 +191,9 @@ def _rows_of_files(pinned: PinnedTable) -> int:
     for one in files:
         if one["content"] == 0:
             if len(one["split_offsets"] or ()) != 1:
-                raise DeclinedError(NEEDS_SPARK, "Spark estimates rows by files' row groups.")
+                raise DeclinedError(
+                    CATALOG_NEEDS_SPARK, "Spark estimates rows by files' row groups."
+                )
             rows += one["record_count"]
     return rows
 
@@ -217,14 +201,14 @@ def _rows_of_files(pinned: PinnedTable) -> int:
 def _check_defaults(pinned: PinnedTable) -> None:
     fields = pinned.schema.fields
     if any(one.initial_default is not None or one.write_default is not None for one in fields):
-        raise DeclinedError(NEEDS_SPARK, "A column has a default value.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "A column has a default value.")
 
 
 def _properties(pinned: PinnedTable) -> dict[str, str]:
     """The properties that Spark's table has: Iceberg's own, and those of the metadata."""
     given = pinned.properties
     if any(one in given for one in _UNCERTAIN):
-        raise DeclinedError(NEEDS_SPARK, "A property of the table is one of Spark's own.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "A property of the table is one of Spark's own.")
     snapshot = pinned.metadata.current_snapshot_id
     found = {
         "format": f"iceberg/{given.get('write.format.default', 'parquet')}",
@@ -239,15 +223,19 @@ def _properties(pinned: PinnedTable) -> dict[str, str]:
         found["sort-order"] = order
     names = pinned.schema.identifier_field_names()
     if len(names) > 1:
-        raise DeclinedError(NEEDS_SPARK, "Spark orders several identifier fields by chance.")
+        raise DeclinedError(
+            CATALOG_NEEDS_SPARK, "Spark orders several identifier fields by chance."
+        )
     if names:
         found["identifier-fields"] = f"[{','.join(names)}]"
     own = {"sort-order", "identifier-fields", *found}
     found |= {key: value for key, value in given.items() if key not in own}
-    hidden = {
-        key: _HIDDEN for key, value in found.items() if _SECRET.search(key) or _SECRET.search(value)
-    }
-    return found | hidden
+    return found | {key: _HIDDEN for key, value in found.items() if is_masked(key, value)}
+
+
+def is_masked(key: str, value: str) -> bool:
+    """Returns whether Spark shows a property without its value."""
+    return bool(_SECRET.search(key) or _SECRET.search(value))
 
 
 def _sort_order(pinned: PinnedTable) -> str:
@@ -264,7 +252,7 @@ def _sort_order(pinned: PinnedTable) -> str:
 def _sorted(pinned: PinnedTable, source_id: int, transform: Transform) -> str:  # type: ignore[type-arg]
     name = pinned.schema.find_column_name(source_id)
     if name is None:
-        raise DeclinedError(NEEDS_SPARK, "A column of the table's order was dropped.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "A column of the table's order was dropped.")
     if isinstance(transform, IdentityTransform):
         return name
-    raise DeclinedError(NEEDS_SPARK, "The table's order is of transformed columns.")
+    raise DeclinedError(CATALOG_NEEDS_SPARK, "The table's order is of transformed columns.")
