@@ -68,9 +68,7 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
         return _RULES[type(statement)](statement, _Asked.of(queries))
     except DeclinedError as error:
         return error.declined
-    except UnreadableTableError as error:
-        if error.by_spark:
-            raise
+    except UnreadableTableError as error:  # Spark may describe it all the same
         return error.declined
 
 

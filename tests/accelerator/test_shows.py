@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyiceberg.types import IntegerType, NestedField, StructType
 
 import accelerator
 from accelerator.catalog_statements import kinds
@@ -13,7 +15,10 @@ from accelerator.catalog_statements.parse import parse
 from accelerator.catalog_statements.patterns import matcher
 from accelerator.config import Config
 from accelerator.context import SessionContext
+from accelerator.engines.source import SparkSource
 from accelerator.errors import AcceleratorError, SparkMissingError, UnknownSchemaError
+from accelerator.iceberg.spark_text.tables import is_masked
+from accelerator.iceberg.spark_text.types import simple
 from rewrite.client import Client
 from rewrite.reason import Declined
 from tests.support import shows
@@ -227,3 +232,35 @@ def test_views_of_a_catalog_that_may_have_none_are_sparks(folder, tmp_path):
     ) as acc:
         assert isinstance(answer("SHOW VIEWS IN shop", acc.queries), Declined)
         assert not isinstance(answer("SHOW TABLES IN shop", acc.queries), Declined)
+
+
+def test_once_spark_runs_it_answers(acc, monkeypatch):
+    assert answer("SHOW CATALOGS", acc.queries) is not None
+    monkeypatch.setattr(SparkSource, "started", True)
+    assert answer("SHOW CATALOGS", acc.queries) is None
+
+
+def test_of_a_wide_struct_describe_shows_the_first_fields():
+    fields = [NestedField(one, f"f{one}", IntegerType(), required=False) for one in range(27)]
+    assert simple(StructType(*fields[:25])).endswith("f24:int>")
+    assert simple(StructType(*fields)).endswith("f24:int,... 2 more fields>")
+
+
+def test_a_property_with_a_secret_is_masked():
+    assert is_masked("api-token", "x")
+    assert is_masked("note", "my Password")
+    assert not is_masked("owner", "somebody")
+
+
+def test_rows_of_files_with_several_row_groups_are_for_spark(tmp_path):
+    rows = pa.table({"k": pa.array(range(3000), pa.int64())})
+    catalog = catalog_of(tmp_path)
+    catalog.create_namespace("d")
+    wanted = {"write.parquet.row-group-limit": "1000"}
+    catalog.create_table("d.one", rows.schema).append(rows)
+    catalog.create_table("d.many", rows.schema, properties=wanted).append(rows)
+    catalog.engine.dispose()
+    with accelerator.open(tmp_path) as acc:
+        described = acc.query("DESCRIBE EXTENDED d.one").fetchall()
+        assert ("Statistics", "24000 bytes, 3000 rows", None) in described
+        assert isinstance(answer("DESCRIBE EXTENDED d.many", acc.queries), Declined)
