@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 _CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
 _PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
-_EXPECTED_TABLE = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+_INTERNAL = "INTERNAL_ERROR"
+"""What Spark says of the columns of a view."""
 
 
 def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
@@ -109,12 +110,14 @@ class _Asked:
             raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
         return found
 
-    def own(self, parts: Name, what: str, instead: str) -> PinnedTable:
+    def own(self, parts: Name, what: str, instead: str, error_class: str) -> PinnedTable:
         """The table of that name; StatementError for a view."""
         found = self.table(parts)
         if found is None:
-            raise sparks_too(StatementError, _EXPECTED_TABLE)(
-                f"{one_line(quoted(parts))} is a view: {what} is of tables alone", hint=instead
+            raise sparks_too(StatementError, error_class)(
+                f"{one_line(quoted(parts))} is a view: {what} is of tables alone",
+                hint=instead,
+                error_class=error_class,
             )
         return found
 
@@ -122,7 +125,9 @@ class _Asked:
 def _columns(statement: kinds.ShowColumns, asked: _Asked) -> pa.Table:
     inside, name = statement.inside, statement.table
     table = (*inside, *name) if inside and len(name) == 1 else name
-    found = asked.own(table, "SHOW COLUMNS", f"DESCRIBE {quoted(table)} lists its columns")
+    found = asked.own(
+        table, "SHOW COLUMNS", f"DESCRIBE {quoted(table)} lists its columns", _INTERNAL
+    )
     actual = found.parts[1:-1]
     if inside and tuple(map(str.lower, inside)) != tuple(map(str.lower, actual)):
         raise sparks_too(StatementError, _CONFLICT)(
@@ -153,7 +158,7 @@ def _properties(statement: kinds.ShowProperties, asked: _Asked) -> pa.Table:
 
 
 def _partitions(statement: kinds.ShowPartitions, asked: _Asked) -> pa.Table:
-    found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables")
+    found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables", TABLE)
     name = one_line(quoted(found.parts))
     raise sparks_too(StatementError, _PARTITIONS)(
         f"SHOW PARTITIONS isn't for Iceberg tables, and {name} is one",

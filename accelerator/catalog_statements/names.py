@@ -8,6 +8,7 @@ from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, UnknownSchemaError
 from accelerator.iceberg import Lake
 from accelerator.iceberg.catalogs import PyIcebergCatalog
+from accelerator.iceberg.rest_reader import RestCatalog
 from accelerator.iceberg.sqlite import SqliteCatalog
 from rewrite.closest import closest, did_you_mean
 from rewrite.printable import one_line
@@ -70,8 +71,9 @@ class Names:
 
     def below(self, catalog: str, parent: Name) -> list[Name]:
         """The namespaces right below one, or at the top of the catalog."""
-        if self._types.get(catalog) == "rest":
-            return self.reader(catalog).below(parent)
+        reader = self.reader(catalog)
+        if isinstance(reader, RestCatalog):
+            return reader.below(parent)
         length = len(parent)
         every = [one for one in self._namespaces(catalog) if len(one) > length]
         return list(dict.fromkeys(one[: length + 1] for one in every if one[:length] == parent))
@@ -92,8 +94,9 @@ class Names:
         length = len(namespace)
         if any("." in part for part in namespace):
             raise DeclinedError(NEEDS_SPARK, "A part of the name has a dot in it.")
-        if self._types.get(catalog) == "rest":
-            return self.reader(catalog).has_namespace(namespace)
+        reader = self.reader(catalog)
+        if isinstance(reader, RestCatalog):
+            return reader.has_namespace(namespace)
         every = [one[:length] for one in self._namespaces(catalog)]
         if namespace in every:
             return True

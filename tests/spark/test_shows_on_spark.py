@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -93,3 +95,31 @@ def test_every_form_on_both_sides(tmp_path: Path) -> None:
     sparks = json.loads(json.dumps(shows.by_spark(folder)))
     assert shows.differences(ours, sparks) == {}
     assert sparks == shows.recorded()
+
+
+@pytest.mark.long
+def test_what_use_and_set_changed_holds_in_spark(tmp_path: Path) -> None:
+    folder = shows.warehouse(tmp_path / "lake")
+    code = (
+        "import sys, accelerator\n"
+        "with accelerator.open(sys.argv[1]) as acc:\n"
+        "    acc.query('USE shop')\n"
+        "    acc.query('SET spark.sql.shuffle.partitions=7')\n"
+        "    acc.query('SET spark.sql.session.timeZone = Asia/Tokyo')\n"
+        "    assert not acc.spark_started\n"
+        "    acc.query('CREATE TABLE more (a INT) USING iceberg')\n"
+        "    assert acc.spark_started\n"
+        "    acc.query('CREATE TEMPORARY VIEW brief AS SELECT 1 AS a')\n"
+        "    names = [row[1] for row in acc.query('SHOW TABLES').fetchall()]\n"
+        "    assert names == ['more', 'sales', 'stores', 'brief'], names\n"
+        "    assert acc.query('SET spark.sql.shuffle.partitions').fetchall()[0][1] == '7'\n"
+        "    assert acc.query('SELECT current_timezone()').fetchall() == [('Asia/Tokyo',)]\n"
+        "    assert acc.services.context.settings()['time_zone'] == 'Asia/Tokyo'\n"
+        "    assert acc.services.context.namespace() == ('shop',)\n"
+        "    acc.query('USE empty')\n"
+        "    assert acc.services.context.namespace() == ('empty',)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
