@@ -275,16 +275,16 @@ class SessionContext:
             return not self._handed
 
     def value(self, key: str) -> str | None:
-        """A setting's value before Spark starts; None if nobody has given one."""
+        """Returns a setting's value before Spark starts; None if it has its default."""
         if key == _ZONE_KEY:
             return self._configured.settings["time_zone"]
         return self._set.get(key, self._given.get(key))
 
     @contextmanager
     def handed(self) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
-        """What was changed before Spark started; from then on Spark is asked, or nobody.
+        """Gives Spark the changes that USE and SET made before it started.
 
-        The current catalog and namespace, no parts if they're the first ones, and settings.
+        These are the current catalog and namespace (no parts if they never changed), and settings.
         After an error in the `with` Spark counts as not started.
         """
         with self._changing:

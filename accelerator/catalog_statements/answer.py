@@ -1,8 +1,8 @@
 """Answers a statement about catalogs, tables or the session in this process, as Spark would.
 
-Promise: rows, names and types are Spark's, and an error is one of Spark's for the same statement.
-What isn't certain is left to Spark, with the reason; nothing is answered here once Spark runs, as
-its session has views, functions and settings of its own.
+Promise: rows, names and types are Spark's, and Spark raises an error too if this module does. Spark
+answers what isn't certain, and the answer has the reason. Once Spark runs it answers all of them,
+because its session has views, functions and settings of its own.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
     if refused is not None:
         return refused
     try:
-        return _RULES[type(statement)](statement, _Asked.of(queries))
+        return _RULES[type(statement)](statement, _Session.of(queries))
     except DeclinedError as error:
         return error.declined
     except UnreadableTableError as error:  # Spark may describe it all the same
@@ -74,15 +74,15 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one statement is answered from."""
+class _Session:
+    """The session at the moment of one statement."""
 
     queries: Queries
     names: Names
     pin: Pin
 
     @classmethod
-    def of(cls, queries: Queries) -> _Asked:
+    def of(cls, queries: Queries) -> _Session:
         services = queries.services
         return cls(queries, Names(services.lake, services.context), services.lake.pin(fresh=True))
 
@@ -122,7 +122,7 @@ class _Asked:
         return found
 
 
-def _columns(statement: kinds.ShowColumns, asked: _Asked) -> pa.Table:
+def _columns(statement: kinds.ShowColumns, asked: _Session) -> pa.Table:
     inside, name = statement.inside, statement.table
     table = (*inside, *name) if inside and len(name) == 1 else name
     found = asked.own(
@@ -139,14 +139,14 @@ def _columns(statement: kinds.ShowColumns, asked: _Asked) -> pa.Table:
     return listings.texts(("col_name",), [(one.name,) for one in found.schema.fields])
 
 
-def _create(statement: kinds.ShowCreate, asked: _Asked) -> pa.Table:
+def _create(statement: kinds.ShowCreate, asked: _Session) -> pa.Table:
     found = asked.table(statement.table)
     if found is not None:
         return listings.texts(("createtab_stmt",), [(tables.create(found),)])
     return views.create(asked.known_view(statement.table))
 
 
-def _properties(statement: kinds.ShowProperties, asked: _Asked) -> pa.Table:
+def _properties(statement: kinds.ShowProperties, asked: _Session) -> pa.Table:
     found = asked.table(statement.table)
     if found is None:
         return views.properties(asked.known_view(statement.table), statement.key)
@@ -157,7 +157,7 @@ def _properties(statement: kinds.ShowProperties, asked: _Asked) -> pa.Table:
     return listings.texts(("key", "value"), every.items())
 
 
-def _partitions(statement: kinds.ShowPartitions, asked: _Asked) -> pa.Table:
+def _partitions(statement: kinds.ShowPartitions, asked: _Session) -> pa.Table:
     found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables", TABLE)
     name = one_line(quoted(found.parts))
     raise sparks_too(StatementError, _PARTITIONS)(
@@ -172,7 +172,7 @@ def _files(found: PinnedTable) -> str:
     return f"{found.parts[-1]}$logical_iceberg_metadata"
 
 
-def _describe(statement: kinds.DescribeTable, asked: _Asked) -> pa.Table:
+def _describe(statement: kinds.DescribeTable, asked: _Session) -> pa.Table:
     found = asked.table(statement.table)
     if statement.column:
         if found is None:
@@ -196,7 +196,7 @@ def _described_column(statement: kinds.DescribeTable, found: PinnedTable) -> pa.
     return listings.texts(("info_name", "info_value"), tables.described_column(found, name))
 
 
-def _explain(statement: kinds.ExplainQuery, asked: _Asked) -> pa.Table:
+def _explain(statement: kinds.ExplainQuery, asked: _Session) -> pa.Table:
     queries = asked.queries
     query = queries.read(statement.sql, "spark")
     queries.check(query)
@@ -206,7 +206,7 @@ def _explain(statement: kinds.ExplainQuery, asked: _Asked) -> pa.Table:
     return listings.table(schema, [(f"{title}\n{text}",)])
 
 
-_Rule = Callable[[Any, _Asked], pa.Table]
+_Rule = Callable[[Any, _Session], pa.Table]
 
 
 def _named(rule: Callable[[Any, Names], pa.Table]) -> _Rule:

@@ -22,14 +22,14 @@ _SYSTEM = ("system",)
 
 
 def catalogs(statement: kinds.ShowCatalogs, names: Names) -> pa.Table:
-    """Those of the session, and Spark's own."""
+    """Lists the session's catalogs, and Spark's own."""
     fits = _fitting(statement.like)
     found = sorted({*names.lake.catalogs, _SESSION_CATALOG})
     return texts(("catalog",), [(one,) for one in found if fits(one)])
 
 
 def namespaces(statement: kinds.ShowNamespaces, names: Names) -> pa.Table:
-    """Those right below a namespace, or at the top of a catalog."""
+    """Lists the namespaces right below one, or at the top of a catalog."""
     fits = _fitting(statement.like)
     catalog, parent = names.place(statement.inside)
     if parent:
@@ -44,7 +44,7 @@ def current(_statement: kinds.ShowCurrent, names: Names) -> pa.Table:
 
 
 def relations(statement: kinds.ShowRelations, names: Names) -> pa.Table:
-    """The tables, or the views, of one namespace."""
+    """Lists the tables, or the views, of one namespace."""
     fits = _fitting(statement.like)
     catalog, namespace = names.place(statement.inside)
     namespace = namespace if statement.inside else names.namespace
@@ -65,7 +65,7 @@ def relations(statement: kinds.ShowRelations, names: Names) -> pa.Table:
 
 
 def functions(statement: kinds.ShowFunctions, names: Names) -> pa.Table:
-    """Spark's own functions, ours, and Iceberg's where no namespace or its own is meant."""
+    """Lists Spark's functions, ours, and Iceberg's if no namespace or `system` is named."""
     fits = _fitting(statement.like)
     catalog, namespace = names.place(_without_system(statement.inside))
     if statement.inside == ():

@@ -29,7 +29,7 @@ def is_sparks_own(parts: Name) -> bool:
 
 
 class Names:
-    """Where names lead, as the session stands at one moment."""
+    """Resolves names by the session's state at one moment."""
 
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self.lake, self.context = lake, context
@@ -66,7 +66,7 @@ class Names:
         return reader
 
     def lists_views(self, catalog: str) -> bool:
-        """Whether Spark's client lists views in it: JDBC's needs a setting."""
+        """Decides whether Spark's client lists the catalog's views: JDBC's needs a setting."""
         return self._types[catalog] == "rest" or self._versions[catalog] == "V1"
 
     def below(self, catalog: str, parent: Name) -> list[Name]:
@@ -87,7 +87,7 @@ class Names:
         return self._known[catalog]
 
     def exists(self, catalog: str, namespace: Name) -> bool:
-        """Whether there is the namespace, or another one within it.
+        """Decides whether there is the namespace, or another one within it.
 
         DeclinedError if the letters' case alone differs: databases compare names in several ways.
         """
@@ -105,7 +105,7 @@ class Names:
             raise DeclinedError(NEEDS_SPARK, "A namespace's name differs in its letters' case.")
         return False
 
-    def kept(self, catalog: str, namespace: Name) -> dict[str, str]:
+    def properties(self, catalog: str, namespace: Name) -> dict[str, str]:
         """A namespace's properties, and its location by the catalog's warehouse if it has none.
 
         DeclinedError if only Spark knows them.
@@ -113,7 +113,7 @@ class Names:
         reader = self.reader(catalog)
         if not isinstance(reader, SqliteCatalog):
             raise DeclinedError(NEEDS_SPARK, "What the catalog keeps of a namespace.")
-        found = reader.kept(namespace)
+        found = reader.namespace_properties(namespace)
         warehouse = self._warehouses.get(catalog, "").rstrip("/")
         if not found and not warehouse:
             raise DeclinedError(NEEDS_SPARK, "The catalog names no warehouse.")

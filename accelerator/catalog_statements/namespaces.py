@@ -20,7 +20,7 @@ def described(statement: kinds.DescribeNamespace, names: Names) -> pa.Table:
     """The properties of a namespace."""
     catalog, namespace = names.place(statement.name)
     names.check(catalog, namespace)
-    kept = names.kept(catalog, namespace)
+    kept = names.properties(catalog, namespace)
     rows: list[tuple[str | None, ...]] = [
         ("Catalog Name", catalog),
         ("Namespace Name", quoted(namespace)),

@@ -50,7 +50,7 @@ def parse(sql: str) -> CatalogStatement | None:
 
 
 def _setting(sql: str) -> kinds.SetKey | None:
-    """SET, whose grammar is one of its own: what stands behind `=` isn't cut into words."""
+    """Reads SET by a grammar of its own: Spark doesn't cut the value behind `=` into words."""
     found = _SETTING.fullmatch(sql)
     if found is not None and found[1].upper() not in ("CATALOG", "ROLE", "VAR", "VARIABLE"):
         return kinds.SetKey(found[1], found[2])

@@ -15,7 +15,7 @@ _BLANKS = "".join(map(chr, range(33)))
 
 
 def matcher(pattern: str | None) -> Callable[[str], bool] | None:
-    """Tells which names fit; None if only Spark can tell.
+    """Returns a test of names; None if only Spark can match the pattern.
 
     >>> [bool(matcher("S*|plain")(one)) for one in ("sales", "plain", "plainer")]
     [True, True, False]
@@ -39,7 +39,7 @@ def _lower(text: str) -> str:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether the whole name fits; `*` and `.` stand for no line's end."""
+    """Decides whether the whole name fits; `*` and `.` match no line's end."""
     if _BREAKS.search(name):
         return False
     at = place = 0

@@ -1,6 +1,6 @@
 """USE and SET: the current catalog and namespace, and a list of settings.
 
-Promise: what is set here holds in Spark as well, from its first statement on.
+Promise: Spark starts in the same state, before its first statement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COUNT = re.compile(r"[1-9]\d{0,5}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """Which values are taken here, and what holds without one."""
+    """A test of values that may be set here, and the default."""
 
     takes: Callable[[str], bool]
     default: Callable[[], str]

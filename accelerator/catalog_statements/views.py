@@ -1,4 +1,4 @@
-"""What a view is, as Spark tells it: its columns, and the statement that makes it."""
+"""Describes a view as Spark does: columns, properties, and the statement that makes it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def view(lake: Lake, parts: Name) -> View | None:
 def described(view: View, *, extended: bool) -> pa.Table:
     """DESCRIBE TABLE of a view."""
     if extended:
-        raise DeclinedError(NEEDS_SPARK, "Only Spark tells more of a view.")
+        raise DeclinedError(NEEDS_SPARK, "More of a view.")
     definition = _readable(view)
     rows = [
         (name, type_, comment or "")
@@ -49,7 +49,7 @@ def described(view: View, *, extended: bool) -> pa.Table:
 
 
 def _readable(view: View) -> ViewDefinition:
-    """What is known of it; DeclinedError for what Spark may write in another way."""
+    """Returns its definition; DeclinedError if Spark may write it in another way."""
     definition = view.definition
     if definition.sql is None or any("struct<" in type_ for _, type_ in definition.columns):
         raise DeclinedError(NEEDS_SPARK, f"The view {quoted(view.full)}.")
@@ -67,7 +67,7 @@ def create(view: View) -> pa.Table:
     text = f"CREATE VIEW {quoted(view.full)} {_lines(listed)}"
     if shown.get("comment"):
         text += f"COMMENT '{escaped(shown['comment'])}'\n"
-    pairs = sorted(_shown(definition).items())
+    pairs = sorted(_properties(definition).items())
     told = [f"'{escaped(key)}' = '{escaped(value)}'" for key, value in pairs]
     text += f"TBLPROPERTIES {_lines(told)}AS\n{definition.sql}\n"
     return listings.texts(("createtab_stmt",), [(text,)])
@@ -75,7 +75,7 @@ def create(view: View) -> pa.Table:
 
 def properties(view: View, key: str | None) -> pa.Table:
     """SHOW TBLPROPERTIES of a view."""
-    every = _shown(_readable(view))
+    every = _properties(_readable(view))
     if key is not None and key not in every:
         raise DeclinedError(NEEDS_SPARK, "A property that the view doesn't have.")
     if key is None and len(every) > _ORDERED_MAX:
@@ -84,7 +84,7 @@ def properties(view: View, key: str | None) -> pa.Table:
     return listings.texts(("key", "value"), rows)
 
 
-def _shown(definition: ViewDefinition) -> dict[str, str]:
+def _properties(definition: ViewDefinition) -> dict[str, str]:
     """The properties that Spark shows of a view, in its order; secrets are masked."""
     own = {key: value for key, value in definition.properties.items() if not _is_reserved(key)}
     found = {

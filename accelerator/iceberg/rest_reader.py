@@ -1,4 +1,4 @@
-"""A REST catalog whose namespaces are asked for one at a time: a server may have many."""
+"""A REST catalog, read one namespace at a time because a server may have many."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ class SqliteCatalog(PyIcebergCatalog):
         for row in sorted(found, key=lambda one: str(one["table_name"])):
             yield row["table_name"], typed and row["iceberg_type"] == "VIEW"
 
-    def kept(self, namespace: tuple[str, ...]) -> dict[str, str]:
-        """What the file keeps of a namespace, but that it was made."""
+    def namespace_properties(self, namespace: tuple[str, ...]) -> dict[str, str]:
+        """Reads a namespace's properties, without the one that says that it was made."""
         found = self._read(_KEPT_OF, (self._settings.name, ".".join(namespace)))
         return {str(key): str(value) for key, value in found if key != _EXISTS}
 

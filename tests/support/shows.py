@@ -228,21 +228,29 @@ def differ(ours: Answer, sparks: Answer) -> bool:
 
 def without_spark(folder: Path) -> list[list[Answer]]:
     """The answers of a process that can't import PySpark, over that warehouse."""
+    return _of_process("-c", _ABSENT, str(folder))
+
+
+def by_spark(folder: Path) -> list[list[Answer]]:
+    """The answers of real Spark, in the session that ours would start; a process of its own."""
+    return _of_process("-m", "tests.support.shows", "--spark", str(folder))
+
+
+def _of_process(*words: str) -> list[list[Answer]]:
     search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(_HOUSE)]))
     done = subprocess.run(
-        [sys.executable, "-c", _ABSENT, str(folder)],
+        [sys.executable, *words],
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": search},
     )
     found: list[list[Answer]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def by_spark(folder: Path) -> list[list[Answer]]:
-    """The answers of real Spark, in the session that ours would start."""
+def _asked_of_spark(folder: Path) -> list[list[Answer]]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -260,6 +268,9 @@ def main(words: list[str]) -> None:
         texts = iter(lines)
         parts = ["[\n" + ",\n".join(next(texts) for _ in form) + "\n]" for form in found]
         ANSWERS.write_text("[\n" + ",\n".join(parts) + "\n]\n")
+        return
+    if words[0] == "--spark":
+        print(json.dumps(_asked_of_spark(Path(words[1]))))
         return
     (folder,) = words
     with accelerator.open(folder) as session:

@@ -1,4 +1,4 @@
-"""What a table is, as Spark tells it: columns, partitions, properties, and how it's made."""
+"""Describes a table as Spark does: columns, partitions, properties, CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _source(pinned: PinnedTable, source_id: int) -> str:
     if name is None:
         raise DeclinedError(CATALOG_NEEDS_SPARK, "A partition's column was dropped.")
     if "." in name or not name.isascii():
-        raise DeclinedError(CATALOG_NEEDS_SPARK, "A partition's column stands in a struct.")
+        raise DeclinedError(CATALOG_NEEDS_SPARK, "The table is partitioned by a field of a struct.")
     return quoted_if_needed(name)
 
 
@@ -171,7 +171,7 @@ def _details(pinned: PinnedTable) -> Iterator[Row]:
 
 
 def _rows(pinned: PinnedTable) -> int:
-    """How many rows Spark expects; DeclinedError if that rests on how it cuts files in pieces."""
+    """Estimates rows as Spark does; DeclinedError if that rests on how it cuts files in pieces."""
     snapshot = pinned.snapshot
     if snapshot is None:
         return 0

@@ -42,14 +42,14 @@ def simple(kind: IcebergType) -> str:
         if len(fields) > _FIELDS_MAX:
             fields = [*fields[:_FIELDS_MAX], f"... {len(fields) - _FIELDS_MAX} more fields"]
         return f"struct<{','.join(fields)}>"
-    return _nested(kind, simple, "array<{}>", "map<{},{}>") or _known(kind)
+    return _nested(kind, simple, "array<{}>", "map<{},{}>") or _word(kind)
 
 
 def declared(kind: IcebergType) -> str:
     """The type as CREATE TABLE has it."""
     if isinstance(kind, StructType):
         return f"STRUCT<{', '.join(map(_field, kind.fields))}>"
-    return _nested(kind, declared, "ARRAY<{}>", "MAP<{}, {}>") or _known(kind).upper()
+    return _nested(kind, declared, "ARRAY<{}>", "MAP<{}, {}>") or _word(kind).upper()
 
 
 def _field(field: NestedField) -> str:
@@ -58,7 +58,7 @@ def _field(field: NestedField) -> str:
 
 
 def suffix(field: NestedField) -> str:
-    """What stands behind a column's type: NOT NULL, and its comment."""
+    """Writes what follows a column's type: NOT NULL, and its comment."""
     needed = " NOT NULL" if field.required else ""
     return needed if field.doc is None else f"{needed} COMMENT '{escaped(field.doc)}'"
 
@@ -69,7 +69,7 @@ def escaped(text: str) -> str:
 
 
 def row_bytes(kind: IcebergType) -> int:
-    """How many bytes Spark expects a value of the type to take."""
+    """Estimates a value's bytes as Spark does."""
     if isinstance(kind, StructType):
         return sum(row_bytes(one.field_type) for one in kind.fields)
     if isinstance(kind, ListType):
@@ -78,7 +78,7 @@ def row_bytes(kind: IcebergType) -> int:
         return row_bytes(kind.key_type) + row_bytes(kind.value_type)
     if isinstance(kind, DecimalType):
         return 8 if kind.precision <= _DECIMAL_OF_LONG else 16
-    return _SIZES[_known(kind)]
+    return _SIZES[_word(kind)]
 
 
 def _nested(
@@ -91,7 +91,7 @@ def _nested(
     return ""
 
 
-def _known(kind: IcebergType) -> str:
+def _word(kind: IcebergType) -> str:
     """Spark's word of a type without others in it; DeclinedError for a type it may not have."""
     found = spark_type(kind)
     if found not in _SIZES and not isinstance(kind, (DecimalType, FixedType)):
