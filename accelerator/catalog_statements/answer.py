@@ -31,10 +31,11 @@ from accelerator.context import refusal
 from accelerator.errors import StatementError
 from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
 from accelerator.iceberg.spark_text import tables
+from accelerator.metadata_table import SUFFIX
 from rewrite.closest import closest
 from rewrite.dotted import joined
 from rewrite.printable import one_line
-from rewrite.quoting import quoted
+from rewrite.quoting import quoted, quoted_if_needed
 from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import Declined, DeclinedError
 from rewrite.unknown import COLUMN, TABLE, Unknown
@@ -159,17 +160,22 @@ def _properties(statement: kinds.ShowProperties, asked: _Session) -> pa.Table:
 
 def _partitions(statement: kinds.ShowPartitions, asked: _Session) -> pa.Table:
     found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables", TABLE)
-    name = one_line(quoted(found.parts))
     raise sparks_too(StatementError, _PARTITIONS)(
-        f"SHOW PARTITIONS isn't for Iceberg tables, and {name} is one",
-        hint=f"SELECT partition_data, count(*) FROM {quoted((*found.parts[:-1], _files(found)))}"
-        " GROUP BY partition_data",
+        f"SHOW PARTITIONS isn't for Iceberg tables, and {one_line(quoted(found.parts))} is one",
+        hint=_partitions_hint(found),
         error_class=_PARTITIONS,
     )
 
 
-def _files(found: PinnedTable) -> str:
-    return f"{found.parts[-1]}$logical_iceberg_metadata"
+def _partitions_hint(found: PinnedTable) -> str:
+    """A query that lists the partitions, by the files' own table."""
+    fields = found.metadata.spec().fields
+    names = [f"partition_data.{quoted_if_needed(one.name)}" for one in fields]
+    if not names:
+        return "the table isn't partitioned"
+    keys = ", ".join(names)
+    files = quoted((*found.parts[:-1], f"{found.parts[-1]}{SUFFIX}"))
+    return f"SELECT {keys}, sum(record_count) FROM {files} WHERE content = 0 GROUP BY {keys}"
 
 
 def _describe(statement: kinds.DescribeTable, asked: _Session) -> pa.Table:

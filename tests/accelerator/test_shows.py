@@ -16,7 +16,12 @@ from accelerator.catalog_statements.patterns import matcher
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
-from accelerator.errors import AcceleratorError, SparkMissingError, UnknownSchemaError
+from accelerator.errors import (
+    AcceleratorError,
+    SparkMissingError,
+    StatementError,
+    UnknownSchemaError,
+)
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.iceberg.spark_text.types import simple
 from rewrite.client import Client
@@ -264,3 +269,19 @@ def test_rows_of_files_with_several_row_groups_are_for_spark(tmp_path):
         described = acc.query("DESCRIBE EXTENDED d.one").fetchall()
         assert ("Statistics", "24000 bytes, 3000 rows", None) in described
         assert isinstance(answer("DESCRIBE EXTENDED d.many", acc.queries), Declined)
+
+
+def test_the_hint_of_show_partitions_is_a_query_that_is_answered(acc):
+    with pytest.raises(StatementError, match="Iceberg") as raised:
+        acc.query("SHOW PARTITIONS shop.sales")
+    assert acc.query(raised.value.hint).columns == ["sold_day", "store", "sum(record_count)"]
+    with pytest.raises(StatementError, match="Iceberg") as raised:
+        acc.query("SHOW PARTITIONS shop.stores")
+    assert raised.value.hint == "the table isn't partitioned"
+
+
+def test_the_hint_of_a_views_columns_is_a_statement_that_is_answered(acc):
+    with pytest.raises(StatementError, match="is a view") as raised:
+        acc.query("SHOW COLUMNS IN shop.totals")
+    said = raised.value.hint.removesuffix(" lists its columns")
+    assert [row[0] for row in acc.query(said).fetchall()] == ["store", "n"]
