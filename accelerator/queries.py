@@ -25,6 +25,7 @@ from accelerator.at_once.refused_tables import ITSELF, check_tables, typed
 from accelerator.cancellation import Budget, new_tag
 from accelerator.engines.source import require_spark
 from accelerator.errors import (
+    UNFIT,
     AcceleratorError,
     CancelledError,
     EngineError,
@@ -38,7 +39,7 @@ from accelerator.execution import Execution
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg import UnreadableTableError
-from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
+from accelerator.iceberg.errors import CatalogError, CatalogUnreachableError, NeedsSparkError
 from accelerator.log_sql import table as log_table
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -151,7 +152,12 @@ class Queries:
         from accelerator.catalog_statements.answer import answer  # most sessions ask none
 
         began = time.perf_counter()
-        found = answer(sql, self)
+        try:
+            found = answer(sql, self)
+        except (CatalogError, *UNFIT) as error:  # law 4
+            if isinstance(error, AcceleratorError) and error.unreachable:
+                raise
+            found = self.services.failures.count("metadata_unavailable", error)
         if found is None:
             return self.plain(sql, Metrics())
         if isinstance(found, Declined):

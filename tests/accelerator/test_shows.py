@@ -22,6 +22,7 @@ from accelerator.errors import (
     StatementError,
     UnknownSchemaError,
 )
+from accelerator.iceberg import CatalogError
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.iceberg.spark_text.types import simple
 from rewrite.client import Client
@@ -285,3 +286,18 @@ def test_the_hint_of_a_views_columns_is_a_statement_that_is_answered(acc):
         acc.query("SHOW COLUMNS IN shop.totals")
     said = raised.value.hint.removesuffix(" lists its columns")
     assert [row[0] for row in acc.query(said).fetchall()] == ["store", "n"]
+
+
+@pytest.mark.parametrize("raised", [KeyError("odd"), CatalogError("it can't be read", hint="no")])
+def test_a_failure_here_leaves_the_statement_to_spark(acc, monkeypatch, raised):
+    def fails(*_: object) -> None:
+        raise raised
+
+    def missing() -> None:
+        raise SparkMissingError("PySpark can't be imported: no", hint="install it")
+
+    monkeypatch.setattr("accelerator.catalog_statements.answer.parse", fails)
+    monkeypatch.setattr(acc.services.spark_source, "engine", missing)
+    with pytest.raises(SparkMissingError, match="couldn't be read"):
+        acc.query("SHOW CATALOGS")
+    assert acc.services.failures.counts == {"metadata_unavailable": 1}

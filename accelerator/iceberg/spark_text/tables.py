@@ -175,7 +175,7 @@ def _rows(pinned: PinnedTable) -> int:
     snapshot = pinned.snapshot
     if snapshot is None:
         return 0
-    if pinned.metadata.spec().is_unpartitioned():
+    if not _spec_fields(pinned):
         return _rows_of_files(pinned)
     told = pinned.rows_told
     if not told and snapshot.summary is None:
