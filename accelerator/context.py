@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accelerator.engines.session_state import SessionState
 
 _ZONES = "zoneinfo/"
+_ZONE_KEY = "spark.sql.session.timeZone"
 _USUAL = {
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -179,6 +180,9 @@ class SessionContext:
         self._configured = _Read(lambda: _yes, settings, config.catalog_name, (), shared=shared)
         self._known: _Read | None = None
         self._statement = threading.local()
+        self._given, self._set = dict(given), dict[str, str]()
+        self._changing, self._handed = threading.Lock(), False
+        self._first = config.catalog_name
 
     def settings(self) -> Mapping[str, str]:
         """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts.
@@ -252,6 +256,41 @@ class SessionContext:
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""
         return self._now().namespace
+
+    def use(self, catalog: str, namespace: tuple[str, ...]) -> bool:
+        """Makes these the current ones, before Spark starts; False if it has started."""
+        with self._changing:
+            if not self._handed:
+                self._configured = replace(self._configured, catalog=catalog, namespace=namespace)
+            return not self._handed
+
+    def set(self, key: str, value: str) -> bool:
+        """Sets one of Spark's settings before it starts; False if it has started."""
+        with self._changing:
+            if not self._handed:
+                self._set[key] = value
+                if key == _ZONE_KEY:
+                    settings = {**self._configured.settings, "time_zone": value}
+                    self._configured = replace(self._configured, settings=settings)
+            return not self._handed
+
+    def value(self, key: str) -> str | None:
+        """Returns a setting's value before Spark starts; None if it has its default."""
+        if key == _ZONE_KEY:
+            return self._configured.settings["time_zone"]
+        return self._set.get(key, self._given.get(key))
+
+    @contextmanager
+    def handed(self) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+        """Gives Spark the changes that USE and SET made before it started.
+
+        These are the current catalog and namespace (no parts if they never changed), and settings.
+        After an error in the `with` Spark counts as not started.
+        """
+        with self._changing:
+            place = self._configured.catalog, *self._configured.namespace
+            yield () if place == (self._first,) else place, dict(self._set)
+            self._handed = True
 
     def _now(self) -> _Read:
         read: _Read | None = getattr(self._statement, "read", None)

@@ -17,6 +17,7 @@ from rewrite.errors import (
     UnknownCatalogError,
     UnknownColumnError,
     UnknownFunctionError,
+    UnknownSchemaError,
     UnknownTableError,
     UntranslatedError,
 )
@@ -346,6 +347,7 @@ __all__ = [
     "UnknownCatalogError",
     "UnknownColumnError",
     "UnknownFunctionError",
+    "UnknownSchemaError",
     "UnknownTableError",
     "UnreadableGuardError",
     "UnrepresentableError",

@@ -73,10 +73,14 @@ def open_loaded(
             conf=conf,
             shown=loaded.spark_output == "shown",
         )
-        return SparkEngine.embedded(catalogs, spark)
+        return SparkEngine.embedded(catalogs, spark, context.handed)
 
+    own = source is None
     source = SparkSource(make) if source is None else source
     context = _context(loaded, source)
+    if not own:
+        with context.handed():
+            pass  # who starts that Spark doesn't ask this session
     lake = Lake(
         catalogs,
         context.catalog,

@@ -23,7 +23,9 @@ from accelerator.at_once.embedded import is_known as is_known_spark
 from accelerator.at_once.embedded import is_release_known
 from accelerator.at_once.refused_tables import ITSELF, check_tables, typed
 from accelerator.cancellation import Budget, new_tag
+from accelerator.engines.source import require_spark
 from accelerator.errors import (
+    UNFIT,
     AcceleratorError,
     CancelledError,
     EngineError,
@@ -37,7 +39,7 @@ from accelerator.execution import Execution
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg import UnreadableTableError
-from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
+from accelerator.iceberg.errors import CatalogError, CatalogUnreachableError, NeedsSparkError
 from accelerator.log_sql import table as log_table
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -63,6 +65,7 @@ _log = logging.getLogger("accelerator")
 T = TypeVar("T")
 ASKED_SINCE = "; Spark was asked since: "
 """Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
+_WITHOUT_SPARK = "docs/reference/sql.md lists what is shown without it"
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -143,6 +146,26 @@ class Queries:
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: self._explained(sql, shown))
+
+    def other(self, sql: str) -> Result:
+        """The answer to a statement that is neither a query nor ours: from here, else Spark's."""
+        from accelerator.catalog_statements.answer import answer  # most sessions ask none
+
+        began = time.perf_counter()
+        try:
+            found = answer(sql, self)
+        except (CatalogError, *UNFIT) as error:  # law 4
+            if isinstance(error, AcceleratorError) and error.unreachable:
+                raise
+            found = self.services.failures.count("metadata_unavailable", error)
+        if found is None:
+            return self.plain(sql, Metrics())
+        if isinstance(found, Declined):
+            services = self.services
+            require_spark(services.spark_source.engine, found.sentence, _WITHOUT_SPARK)
+            return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
+        metrics = Metrics(engine="none", execution_ms=_ms(began))
+        return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")
 
     def check(self, statement: Statement) -> None:
         """Raises what is surely wrong with a statement for which Spark would be started."""

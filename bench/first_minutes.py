@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import base_statements, typos
+from bench import base_statements, shows, typos
 from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
@@ -124,6 +124,7 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     figures |= _mistakes(root, failed)
     figures |= typos.measure(root, failed)
     figures |= base_statements.measure(root / "reference", failed)
+    figures |= shows.measure(root, failed)
 
 
 class _Empty(Environment):

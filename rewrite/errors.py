@@ -82,6 +82,12 @@ class UnknownCatalogError(UnknownTableError):
     code = "catalog_unknown"
 
 
+class UnknownSchemaError(AcceleratorError):
+    """A schema (a namespace) that its catalog doesn't have, or that the user may not see."""
+
+    code = "schema_unknown"
+
+
 class MissingCatalogError(StatementError):
     """A name without a catalog, where the client has said none."""
 

@@ -10,6 +10,7 @@ Spark reads after the replacement; a name in backticks has no escapes, so it's r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rewrite.errors import StatementError
 
@@ -20,6 +21,7 @@ HINT = "use a name without ${ in it"
 _ESCAPED = r"\u0024{"
 _NUL, _NUL_ESCAPED = "\0", r"\u0000"
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'|`[^`]*+`", re.DOTALL)
+_PLAIN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _STEP = re.compile(r"\\.|\$\{", re.DOTALL)
 
 
@@ -30,6 +32,20 @@ def backticked(name: str) -> str:
     '`my``table`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_if_needed(part: str) -> str:
+    """A part of a name as Spark shows it: in backticks if its grammar needs them.
+
+    >>> quoted_if_needed("shop"), quoted_if_needed("a-b"), quoted_if_needed("2024")
+    ('shop', '`a-b`', '`2024`')
+    """
+    return part if _PLAIN.fullmatch(part) else backticked(part)
+
+
+def quoted(parts: Iterable[str]) -> str:
+    """The parts of a name with dots between them, as Spark shows it."""
+    return ".".join(map(quoted_if_needed, parts))
 
 
 def text_constant(value: str) -> str:

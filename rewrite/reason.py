@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+CATALOG_NEEDS_SPARK = "catalog_needs_spark"
 REASONS: dict[str, str] = {
     "aggregate_not_in_cube": "The cube stores no state that this aggregate follows from.",
     "aggregate_unsupported": "The aggregate has no mergeable state.",
     "block_unsupported": "The statement isn't one SELECT over tables and joins.",
+    CATALOG_NEEDS_SPARK: "Only Spark is certain to know what the statement shows.",
     "column_not_in_cube": "A group key or predicate needs a column that isn't a dimension.",
     "column_unknown": "A column isn't one of the tables that its SELECT reads.",
     "cover_unavailable": "No cube has a valid segment for the files of this statement.",

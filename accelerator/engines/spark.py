@@ -11,8 +11,8 @@ import re
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -53,6 +53,8 @@ from rewrite.quoting import backticked
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
+Handed = Callable[[], AbstractContextManager[tuple[tuple[str, ...], Mapping[str, str]] | None]]
+"""Catalog and namespace, none if they're the first ones, and settings; taken once it's left."""
 _NOT_A_TABLE = (
     "NoSuchTable",
     "NoSuchNamespace",
@@ -99,8 +101,15 @@ class Staged:
 class SparkEngine:
     """One Spark session, its own or the user's."""
 
-    def __init__(self, start: Callable[[], SparkSession], *, owned: bool) -> None:
-        self._start = start
+    def __init__(
+        self,
+        start: Callable[[], SparkSession],
+        *,
+        owned: bool,
+        handed: Handed = nullcontext,
+    ) -> None:
+        """`handed` gives what a session that has just started gets before anybody else uses it."""
+        self._start, self._handed = start, handed
         self._owned = owned
         self._session: SparkSession | None = None
         self._starting: Background[SparkSession] | None = None
@@ -111,13 +120,21 @@ class SparkEngine:
         self._lock = threading.RLock()
 
     @classmethod
-    def embedded(cls, catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> SparkEngine:
+    def embedded(
+        cls,
+        catalogs: Sequence[CatalogSettings],
+        settings: SparkSettings,
+        handed: Handed = nullcontext,
+    ) -> SparkEngine:
         """A session of our own over those catalogs, of which the first is the default one.
 
-        Starts nothing yet. ConfigError for a catalog that Spark has no client for.
+        `handed` gives what it starts with. Starts nothing yet. ConfigError for a catalog that Spark
+        has no client for.
         """
         conf = embedded_conf(catalogs, settings)
-        return cls(lambda: start(settings.master, conf, shown=settings.shown), owned=True)
+        return cls(
+            lambda: start(settings.master, conf, shown=settings.shown), owned=True, handed=handed
+        )
 
     @classmethod
     def attached(cls, spark: SparkSession) -> SparkEngine:
@@ -139,11 +156,22 @@ class SparkEngine:
         """The session; started by the first who asks."""
         with self._lock:
             if self._session is None:
-                self._session = self._start() if not self._owned else self._started()
+                session = self._start() if not self._owned else self._started()
+                self._hand(session)
+                self._session = session
                 from accelerator.engines.functions.spark import register_tests  # imports numpy
 
                 register_tests(self._session)
             return self._session
+
+    def _hand(self, session: SparkSession) -> None:
+        """Sets what USE and SET have changed before the session started."""
+        with self._handed() as changed:
+            place, settings = changed or ((), {})
+            for key, value in settings.items():
+                session.conf.set(key, value)
+            if place:
+                built(session, f"USE {'.'.join(map(backticked, place))}")
 
     @staticmethod
     def arrow_schema(frame: DataFrame) -> pa.Schema:

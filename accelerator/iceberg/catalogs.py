@@ -199,7 +199,7 @@ def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
 
 
 @contextmanager
-def _asked(settings: CatalogSettings) -> Iterator[None]:
+def asked(settings: CatalogSettings) -> Iterator[None]:
     """CatalogError for whatever asking the catalog raises."""
     try:
         with read_errors(f"the catalog {settings.name}", _HINT, settings.properties):
@@ -247,7 +247,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
-        with _asked(self._settings):
+        with asked(self._settings):
             try:
                 table = self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -288,7 +288,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where the catalog gives no such view."""
         if len(identifier) < 2:
             return None
-        with _asked(self._settings):
+        with asked(self._settings):
             try:
                 view = self._open().load_view(identifier)
             except (NoSuchViewError, NoSuchNamespaceError, NotImplementedError):
@@ -301,7 +301,7 @@ class PyIcebergCatalog:
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         found: list[tuple[str, ...]] = []
-        with _asked(self._settings):
+        with asked(self._settings):
             for namespace in self.namespaces():
                 found += sorted(self._open().list_tables(namespace))
         return iter(found)
@@ -309,7 +309,7 @@ class PyIcebergCatalog:
     def views(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each view, where the catalog lists them."""
         found: list[tuple[str, ...]] = []
-        with _asked(self._settings):
+        with asked(self._settings):
             try:
                 for namespace in self.namespaces():
                     found += sorted(self._open().list_views(namespace))
@@ -337,7 +337,7 @@ class PyIcebergCatalog:
         if self._settings.type == "rest" and is_view:
             from accelerator.iceberg.rest import located_view
 
-            with _asked(self._settings):
+            with asked(self._settings):
                 return located_view(self._open(), identifier)
         pointer = None if is_view else self.pointer(identifier)
         return None if pointer is None else Located(pointer.location, pointer.properties)
@@ -353,7 +353,7 @@ class PyIcebergCatalog:
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import text as statement
 
-        with _asked(self._settings):
+        with asked(self._settings):
             catalog = self._open()
             assert isinstance(catalog, SqlCatalog)
             with catalog.engine.connect() as connection:
@@ -362,7 +362,7 @@ class PyIcebergCatalog:
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, and those within it behind it."""
         found: list[tuple[str, ...]] = []
-        with _asked(self._settings):
+        with asked(self._settings):
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:
@@ -375,7 +375,7 @@ class PyIcebergCatalog:
     def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
         """The name of each table and view of one namespace, and whether it's a view."""
         found: list[tuple[str, bool]] = []
-        with _asked(self._settings):
+        with asked(self._settings):
             catalog = self._open()
             for is_view, listed in ((False, catalog.list_tables), (True, catalog.list_views)):
                 with suppress(NoSuchNamespaceError, NotImplementedError):
@@ -391,7 +391,7 @@ class PyIcebergCatalog:
             return False
         if len(identifier) < 2:  # no table is without a namespace
             return not self.has_default
-        with _asked(self._settings):
+        with asked(self._settings):
             try:
                 self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -414,7 +414,7 @@ class PyIcebergCatalog:
     def beside(self, identifier: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Those of its namespace, else of the namespaces whose names are nearest."""
         namespace = identifier[:-1]
-        with _asked(self._settings):
+        with asked(self._settings):
             catalog = self._open()
             try:
                 found = list(catalog.list_tables(namespace)) if namespace else []
@@ -475,7 +475,7 @@ class PyIcebergCatalog:
         """PyIceberg's own table, to be written to; None where there is none."""
         if len(identifier) < 2:
             return None
-        with _asked(self._settings):
+        with asked(self._settings):
             try:
                 return self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):

@@ -121,12 +121,8 @@ class Lake:
 
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
         """The view of that full name then; None where there is none in Spark's dialect."""
-        reader = self.catalogs.get(full[0])
-        pointer = reader.view(full[1:], moment) if reader and len(full) > 1 else None
-        if pointer is None:
-            return None
-        definition = self._views.get_or(pointer.location, pointer.parse)
-        if definition.sql is None:
+        definition = self.view_definition(full, moment)
+        if definition is None or definition.sql is None:
             return None
         return ViewFacts(
             full,
@@ -136,6 +132,14 @@ class Lake:
             definition.namespace,
             frozenset((*self._others, *self.catalogs)),
         )
+
+    def view_definition(
+        self, full: tuple[str, ...], moment: object = None
+    ) -> ViewDefinition | None:
+        """What the view of that full name is, in whatever dialect; None where there is none."""
+        reader = self.catalogs.get(full[0])
+        pointer = reader.view(full[1:], moment) if reader and len(full) > 1 else None
+        return None if pointer is None else self._views.get_or(pointer.location, pointer.parse)
 
     def state(self, full: tuple[str, ...], loaded: Loaded[PinnedTable], at: At) -> PinnedTable:
         """The table pinned to the state that `at` means; raises where there is none.

@@ -11,6 +11,7 @@ from accelerator.iceberg.catalogs import (
     JvmLocated,
     PyIcebergCatalog,
 )
+from accelerator.iceberg.rest_reader import RestCatalog
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 
 
@@ -18,6 +19,8 @@ def reader_of(settings: CatalogSettings, jvm_located: JvmLocated | None = None) 
     """The cheapest reader for those settings; touches nothing yet."""
     if settings.type == "jvm":
         return JvmCatalog(settings, jvm_located)
+    if settings.type == "rest":
+        return RestCatalog(settings)
     file = sqlite_file(settings)
     return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
 

@@ -32,6 +32,11 @@ _POINTER = (
 _WITHIN = "SELECT * FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ?"
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
 _MADE = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
+_KEPT_OF = (
+    "SELECT property_key, property_value FROM iceberg_namespace_properties"
+    " WHERE catalog_name = ? AND namespace = ?"
+)
+_EXISTS = "exists"
 _VERSION = "PRAGMA data_version"
 """Another number once another connection, in any process, has changed the file; asked once for
 what is looked up at the same moment."""
@@ -92,6 +97,11 @@ class SqliteCatalog(PyIcebergCatalog):
         typed = bool(found) and "iceberg_type" in found[0].keys()  # noqa: SIM118
         for row in sorted(found, key=lambda one: str(one["table_name"])):
             yield row["table_name"], typed and row["iceberg_type"] == "VIEW"
+
+    def namespace_properties(self, namespace: tuple[str, ...]) -> dict[str, str]:
+        """Reads a namespace's properties, without the one that says that it was made."""
+        found = self._read(_KEPT_OF, (self._settings.name, ".".join(namespace)))
+        return {str(key): str(value) for key, value in found if key != _EXISTS}
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:
         """Whether the file has neither a table nor a view of namespace + name."""

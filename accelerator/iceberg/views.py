@@ -48,13 +48,16 @@ class ViewDefinition:
     """A view's columns, as names with Spark's types, and its text.
 
     `sql` is None where there is no text in Spark's dialect, none without a collation, or one that
-    can't be told. `catalog` is None where it's the view's own.
+    can't be told. `catalog` is None where it's the view's own. `comments` are of its columns.
     """
 
     sql: str | None
     columns: tuple[tuple[str, str], ...]
     catalog: str | None
     namespace: tuple[str, ...]
+    comments: tuple[str | None, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str = ""
 
 
 def _definition(metadata: ViewMetadata) -> ViewDefinition:
@@ -68,4 +71,7 @@ def _definition(metadata: ViewMetadata) -> ViewDefinition:
         columns=tuple((field.name, spark_type(field.field_type)) for field in schema.fields),
         catalog=version.default_catalog,
         namespace=tuple(version.default_namespace),
+        comments=tuple(field.doc for field in schema.fields),
+        properties=dict(metadata.properties),
+        location=metadata.location,
     )

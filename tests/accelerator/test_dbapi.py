@@ -207,7 +207,7 @@ def test_errors_are_those_of_the_standard(
 ) -> None:
     cursor = connection.cursor()
     with pytest.raises(dbapi.OperationalError, match="Spark needs Java"):
-        cursor.execute("SHOW TABLES IN d")
+        cursor.execute("CREATE TABLE d.more (a INT) USING iceberg")
     with pytest.raises(dbapi.ProgrammingError, match=r"there is no table d\.no_such_table"):
         cursor.execute("SELECT * FROM d.no_such_table")
     with pytest.raises(dbapi.DatabaseError, match="no cube"):

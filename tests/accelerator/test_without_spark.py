@@ -54,6 +54,7 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         "SELECT * FROM d.t ORDER BY a LIMIT 1",
         "SHOW CUBES",
         "SHOW TABLES IN d",
+        "CREATE TABLE d.more (a INT) USING iceberg",
         "SELECT foo(a) FROM d.t",
         "SELECT * FROM d.t WHERE has_token(b, '中国')",
     ]
@@ -67,8 +68,9 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
     *answered, refused, mistyped, chinese = json.loads(ran.stdout.splitlines()[-1])
     assert [engine for engine, _ in answered] == [
         *("duckdb", "none", "duckdb", "none", "none", "duckdb", "duckdb", "duckdb", "none"),
+        "none",
     ]
-    assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1]
+    assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1, 1]
     assert refused[0].startswith("PySpark can't be imported")
     assert "lakehouse-accelerator[spark]" in refused[1]
     assert mistyped[0] == "there is no function foo"

@@ -83,6 +83,11 @@ class RestCatalogServer:
                 return 200, {"defaults": {}, "overrides": {}}
             case "GET", ["namespaces"]:
                 return 200, {"namespaces": [list(one) for one in self.catalog.list_namespaces()]}
+            case "GET", ["namespaces", namespace]:
+                found = self.catalog.list_namespaces()
+                if (namespace,) not in found:
+                    return 404, _error(404, "NoSuchNamespaceException", "there is none")
+                return 200, {"namespace": [namespace], "properties": {}}
             case "GET", ["namespaces", namespace, "tables"]:
                 named = [
                     {"namespace": [*one[:-1]], "name": one[-1]} for one in self._tables(namespace)

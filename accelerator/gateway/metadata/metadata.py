@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator import table_statistics
-from accelerator.errors import AcceleratorError, UnknownTableError
+from accelerator.errors import AcceleratorError, UnknownSchemaError, UnknownTableError
 from accelerator.gateway.metadata import create, of_table
 from accelerator.gateway.metadata.functions import functions
 from accelerator.gateway.metadata.given import Given
@@ -48,12 +48,6 @@ _NOTHING = Given()
 _ORDERED = ("tinyint", "smallint", "integer", "bigint", "real", "double", "date")
 _STATS = ("data_size", "distinct_values_count", "nulls_fraction", "row_count")
 _Full = tuple[str, str, str]
-
-
-class UnknownSchemaError(AcceleratorError):
-    """A schema that its catalog doesn't have, or that the user may not see."""
-
-    code = "schema_unknown"
 
 
 class Metadata:

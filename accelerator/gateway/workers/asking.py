@@ -27,6 +27,7 @@ from accelerator.errors import (
     SparkElsewhereError,
     StatementError,
     StatementTimeoutError,
+    UnknownSchemaError,
     UntranslatedError,
 )
 from accelerator.gateway.access.access import Access, Object
@@ -34,7 +35,7 @@ from accelerator.gateway.access.check import EXPLAINING, check, check_read, may_
 from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.access.visible import known_to, visible
 from accelerator.gateway.metadata.given import Given
-from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
+from accelerator.gateway.metadata.metadata import Metadata
 from accelerator.gateway.metadata.query import may_be_virtual
 from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions, views_of
 from accelerator.gateway.trino import kinds

@@ -1,0 +1,1 @@
+"""SHOW, DESCRIBE, USE and SET as Spark answers them, without Spark: names, tables, settings."""

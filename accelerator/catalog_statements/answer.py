@@ -1,0 +1,241 @@
+"""Answers a statement about catalogs, tables or the session in this process, as Spark would.
+
+Promise: rows, names and types are Spark's, and Spark raises an error too if this module does. Spark
+answers what isn't certain, and the answer has the reason. Once Spark runs it answers all of them,
+because its session has views, functions and settings of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator.at_once.check import raise_unknown, sparks_too
+from accelerator.at_once.embedded import is_known
+from accelerator.at_once.tables import LakeTables
+from accelerator.catalog_statements import (
+    describe_query,
+    kinds,
+    listings,
+    namespaces,
+    session_state,
+    views,
+)
+from accelerator.catalog_statements.kinds import Name
+from accelerator.catalog_statements.names import Names, is_sparks_own
+from accelerator.catalog_statements.parse import parse
+from accelerator.context import refusal
+from accelerator.errors import StatementError
+from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
+from accelerator.iceberg.spark_text import tables
+from accelerator.metadata_table import SUFFIX
+from rewrite.closest import closest
+from rewrite.dotted import joined
+from rewrite.printable import one_line
+from rewrite.quoting import quoted, quoted_if_needed
+from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
+from rewrite.reason import Declined, DeclinedError
+from rewrite.unknown import COLUMN, TABLE, Unknown
+
+if TYPE_CHECKING:
+    from accelerator.queries import Queries
+
+_CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
+_PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
+_INTERNAL = "INTERNAL_ERROR"
+"""What Spark says of the columns of a view."""
+
+
+def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
+    """The rows; why Spark has to answer, or None for a statement of another sort.
+
+    UnknownTableError, UnknownSchemaError, UnknownColumnError and StatementError as Spark has them;
+    CatalogError if a catalog or a table's metadata can't be read.
+    """
+    services = queries.services
+    if services.spark_source.started or not services.config.enabled:
+        return None
+    statement = parse(sql)
+    if statement is None:
+        return None
+    if not is_known(services.config):
+        return Declined(NEEDS_SPARK, "A setting may bring other catalogs or functions.")
+    refused = refusal(services.context.settings())
+    if refused is not None:
+        return refused
+    try:
+        return _RULES[type(statement)](statement, _Session.of(queries))
+    except DeclinedError as error:
+        return error.declined
+    except UnreadableTableError as error:  # Spark may describe it all the same
+        return error.declined
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """The session at the moment of one statement."""
+
+    queries: Queries
+    names: Names
+    pin: Pin
+
+    @classmethod
+    def of(cls, queries: Queries) -> _Session:
+        services = queries.services
+        return cls(queries, Names(services.lake, services.context), services.lake.pin(fresh=True))
+
+    def table(self, parts: Name) -> PinnedTable | None:
+        """The table of that name, None for a view; UnknownTableError if there is neither."""
+        if is_sparks_own(parts):
+            raise DeclinedError(NEEDS_SPARK, f"{one_line(parts[0])} is Spark's own.")
+        pinned = self.pin.pinned(parts)
+        if pinned is not None or self.view(parts) is not None:
+            return pinned
+        services = self.queries.services
+        known = LakeTables(services.lake, services.config.catalog_name)
+        if known.is_absent(parts):
+            raise_unknown(Unknown("table", joined(parts), None, TABLE, known.near(parts)))
+        raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
+
+    def view(self, parts: Name) -> views.View | None:
+        """The view of that name."""
+        return views.view(self.queries.services.lake, parts)
+
+    def known_view(self, parts: Name) -> views.View:
+        """The view of that name, which isn't a table's; it may just have been dropped."""
+        found = self.view(parts)
+        if found is None:
+            raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
+        return found
+
+    def own(self, parts: Name, what: str, instead: str, error_class: str) -> PinnedTable:
+        """The table of that name; StatementError for a view."""
+        found = self.table(parts)
+        if found is None:
+            raise sparks_too(StatementError, error_class)(
+                f"{one_line(quoted(parts))} is a view: {what} is of tables alone",
+                hint=instead,
+                error_class=error_class,
+            )
+        return found
+
+
+def _columns(statement: kinds.ShowColumns, asked: _Session) -> pa.Table:
+    inside, name = statement.inside, statement.table
+    table = (*inside, *name) if inside and len(name) == 1 else name
+    found = asked.own(
+        table, "SHOW COLUMNS", f"DESCRIBE {quoted(table)} lists its columns", _INTERNAL
+    )
+    actual = found.parts[1:-1]
+    if inside and tuple(map(str.lower, inside)) != tuple(map(str.lower, actual)):
+        raise sparks_too(StatementError, _CONFLICT)(
+            f"the table is in the namespace {one_line(quoted(actual))},"
+            f" not in {one_line(quoted(inside))}",
+            hint="name the namespace once",
+            error_class=_CONFLICT,
+        )
+    return listings.texts(("col_name",), [(one.name,) for one in found.schema.fields])
+
+
+def _create(statement: kinds.ShowCreate, asked: _Session) -> pa.Table:
+    found = asked.table(statement.table)
+    if found is not None:
+        return listings.texts(("createtab_stmt",), [(tables.create(found),)])
+    return views.create(asked.known_view(statement.table))
+
+
+def _properties(statement: kinds.ShowProperties, asked: _Session) -> pa.Table:
+    found = asked.table(statement.table)
+    if found is None:
+        return views.properties(asked.known_view(statement.table), statement.key)
+    every, key = tables.properties(found), statement.key
+    if key is not None:
+        lacking = f"Table {'.'.join(found.parts)} does not have property: {key}"
+        every = {key: every.get(key, lacking)}
+    return listings.texts(("key", "value"), every.items())
+
+
+def _partitions(statement: kinds.ShowPartitions, asked: _Session) -> pa.Table:
+    found = asked.own(statement.table, "SHOW PARTITIONS", "name one of its tables", TABLE)
+    raise sparks_too(StatementError, _PARTITIONS)(
+        f"SHOW PARTITIONS isn't for Iceberg tables, and {one_line(quoted(found.parts))} is one",
+        hint=_partitions_hint(found),
+        error_class=_PARTITIONS,
+    )
+
+
+def _partitions_hint(found: PinnedTable) -> str:
+    """A query that lists the partitions, by the files' own table."""
+    fields = found.metadata.spec().fields
+    names = [f"partition_data.{quoted_if_needed(one.name)}" for one in fields]
+    if not names:
+        return "the table isn't partitioned"
+    keys = ", ".join(names)
+    files = quoted((*found.parts[:-1], f"{found.parts[-1]}{SUFFIX}"))
+    return f"SELECT {keys}, sum(record_count) FROM {files} WHERE content = 0 GROUP BY {keys}"
+
+
+def _describe(statement: kinds.DescribeTable, asked: _Session) -> pa.Table:
+    found = asked.table(statement.table)
+    if statement.column:
+        if found is None:
+            raise DeclinedError(NEEDS_SPARK, "A view's column.")
+        return _described_column(statement, found)
+    if found is not None:
+        return listings.described(tables.described(found, extended=statement.extended))
+    view = asked.known_view(statement.table)
+    return views.described(view, extended=statement.extended)
+
+
+def _described_column(statement: kinds.DescribeTable, found: PinnedTable) -> pa.Table:
+    fields = [one.name for one in found.schema.fields]
+    if len(statement.column) != 1:
+        raise DeclinedError(NEEDS_SPARK, "A name of several parts may be a column's or a field's.")
+    (name,) = statement.column
+    if name not in fields:
+        if name.lower() in map(str.lower, fields):
+            raise DeclinedError(NEEDS_SPARK, "The column's name differs in its letters' case.")
+        raise_unknown(Unknown("column", name, None, COLUMN, closest(name, fields)))
+    return listings.texts(("info_name", "info_value"), tables.described_column(found, name))
+
+
+def _explain(statement: kinds.ExplainQuery, asked: _Session) -> pa.Table:
+    queries = asked.queries
+    query = queries.read(statement.sql, "spark")
+    queries.check(query)
+    text = str(queries.explainer.shown(query, statement.sql, "text", None))
+    schema = pa.schema([pa.field("plan", pa.string())])
+    title = "== Plan of lakehouse-accelerator; EXPLAIN EXTENDED starts Spark and shows its plan =="
+    return listings.table(schema, [(f"{title}\n{text}",)])
+
+
+_Rule = Callable[[Any, _Session], pa.Table]
+
+
+def _named(rule: Callable[[Any, Names], pa.Table]) -> _Rule:
+    return lambda statement, asked: rule(statement, asked.names)
+
+
+_RULES: Mapping[type, _Rule] = {
+    kinds.ShowCatalogs: _named(listings.catalogs),
+    kinds.ShowNamespaces: _named(listings.namespaces),
+    kinds.ShowCurrent: _named(listings.current),
+    kinds.ShowRelations: _named(listings.relations),
+    kinds.ShowFunctions: _named(listings.functions),
+    kinds.ShowColumns: _columns,
+    kinds.ShowCreate: _create,
+    kinds.ShowProperties: _properties,
+    kinds.ShowPartitions: _partitions,
+    kinds.DescribeTable: _describe,
+    kinds.DescribeNamespace: _named(namespaces.described),
+    kinds.DescribeQuery: lambda statement, asked: describe_query.described(
+        statement.sql, asked.queries
+    ),
+    kinds.Use: lambda statement, asked: session_state.use(statement, asked.names),
+    kinds.UseCatalog: lambda statement, asked: session_state.use_catalog(statement, asked.names),
+    kinds.SetKey: lambda statement, asked: session_state.set_key(statement, asked.names),
+    kinds.ExplainQuery: _explain,
+}

@@ -1,0 +1,1 @@
+"""Types and tables of Iceberg in the words that Spark shows them in."""
