@@ -7,6 +7,7 @@ changed, but for one file in the store that is deleted again; no JVM is started.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from accelerator.at_once.placed import named_catalogs
 from accelerator.config_values import is_off
 from accelerator.engines.java import check_java, find_java
+from accelerator.engines.java_catalogs import check_warehouse
 from accelerator.engines.settings import EXECUTOR_CACHE, caches_deletes
-from accelerator.errors import AcceleratorError
-from accelerator.own_packages import HINT, NAMES, foreign
+from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.own_packages import NAMES, faults, sharing
 from accelerator.store.files import local_path, open_files
 
 if TYPE_CHECKING:
@@ -32,6 +35,14 @@ Status = Literal["ok", "warning", "error"]
 _PACKAGES = ("duckdb", "pyarrow", "pyiceberg", "sqlglot", "pyspark")
 _FREE_MIN = 1 << 30
 _WORKER_S = 60.0
+_PYTHON3 = "python3"
+"""What PySpark runs workers by unless PYSPARK_PYTHON or a setting names another."""
+_VERSION = ".".join(map(str, sys.version_info[:2]))
+_NEEDED = (
+    "import accelerator, cubes, indexes, pyarrow, pyiceberg, sys;"
+    " print('.'.join(map(str, sys.version_info[:2])))"
+)
+_CONFLICT = re.compile(r" has requirement ")
 _ANSI = "spark.sql.ansi.enabled"
 
 
@@ -49,9 +60,10 @@ def examine(opened: Callable[[], Accelerator]) -> Iterator[Finding]:
     """All checks in their order; what needs a session is left out where none can be opened."""
     yield Finding("python", "ok", f"Python {sys.version.split()[0]} at {sys.executable}")
     yield from _packages()
+    yield from _requirements()
     yield from _names()
     yield _java()
-    yield _workers()
+    yield from _workers()
     try:
         session = opened()
     except AcceleratorError as error:
@@ -84,10 +96,40 @@ def _packages() -> Iterator[Finding]:
 
 
 def _names() -> Iterator[Finding]:
-    found = foreign()
-    yield from (Finding("names", "error", sentence, HINT) for sentence in found)
-    if not found:
+    found = faults()
+    yield from (Finding("names", "error", sentence, hint) for sentence, hint in found)
+    others = [] if found else sharing()
+    for name, release in others:
+        yield Finding(
+            "names",
+            "warning",
+            f"{name} {release} has files in the same folders as this distribution",
+            f"whichever was installed last works: install {name} into an environment of its own",
+        )
+    if not found and not others:
         yield Finding("names", "ok", f"{', '.join(NAMES)} are this distribution's")
+
+
+def _requirements() -> Iterator[Finding]:
+    """Packages whose version another distribution, or this one, doesn't allow."""
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pip", "check", "--disable-pip-version-check"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WORKER_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    lines = ran.stdout.splitlines() if ran.returncode == 1 else []
+    for line in (one for one in lines if _CONFLICT.search(one)):
+        yield Finding(
+            "requirements",
+            "warning",
+            line,
+            "choose a version that both allow, or use an environment for each of them",
+        )
 
 
 def _java() -> Finding:
@@ -99,28 +141,59 @@ def _java() -> Finding:
     return Finding("java", "ok", f"Java at {find_java()}")
 
 
-def _workers() -> Finding:
+def _workers() -> Iterator[Finding]:
     """Spark's Python workers, which build cubes' sketches and indexes."""
     named = os.environ.get("PYSPARK_PYTHON")
-    if not named or shutil.which(named) == sys.executable:
+    if named:
+        yield _worker(
+            named,
+            f"PYSPARK_PYTHON, {named},",
+            "error",
+            f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}",
+        )
+        return
+    yield Finding("workers", "ok", "Spark's workers run this Python")
+    if find_spec("pyspark") is not None:
+        on_path = _worker(
+            _PYTHON3,
+            f"a session that you start yourself (attach) runs {_PYTHON3} of the PATH, which",
+            "warning",
+            f"activate this environment, or export PYSPARK_PYTHON={sys.executable} before the"
+            " session starts",
+        )
+        if on_path.status != "ok":
+            yield on_path
+
+
+def _worker(named: str, what: str, status: Status, hint: str) -> Finding:
+    """Tries an interpreter as Spark's workers run it."""
+    if _is_this(shutil.which(named)):
         return Finding("workers", "ok", "Spark's workers run this Python")
-    hint = f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}"
     try:
         ran = subprocess.run(
-            [named, "-c", "import accelerator, cubes, indexes, pyarrow, pyiceberg"],
+            [named, "-c", _NEEDED],
             capture_output=True,
             text=True,
             check=False,
             timeout=_WORKER_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("workers", "error", f"PYSPARK_PYTHON, {named}, can't be run: {error}", hint)
+        return Finding("workers", status, f"{what} can't be run: {error}", hint)
     if ran.returncode:
         said = (ran.stderr.strip().splitlines() or ["it fails"])[-1]
-        return Finding(
-            "workers", "error", f"PYSPARK_PYTHON, {named}, lacks what builds need: {said}", hint
-        )
+        return Finding("workers", status, f"{what} lacks what builds need: {said}", hint)
+    if ran.stdout.strip() != _VERSION:
+        said = f"{what} is Python {ran.stdout.strip()}, and this is {_VERSION}"
+        return Finding("workers", status, said, hint)
     return Finding("workers", "ok", f"Spark's workers run {named}, which has this package")
+
+
+def _is_this(path: str | None) -> bool:
+    """Whether the path is this environment's Python, under whatever name."""
+    if path is None:
+        return False
+    here = Path(sys.executable)
+    return path == str(here) or (Path(path).parent == here.parent and Path(path).samefile(here))
 
 
 def _ansi(session: Accelerator) -> Finding:
@@ -150,9 +223,25 @@ def _executor_cache(session: Accelerator) -> Iterator[Finding]:
 def _catalogs(session: Accelerator) -> Iterator[Finding]:
     for name, error in session.services.lake.reachable():
         if error is None:
-            yield Finding("catalog", "ok", f"the catalog {name} answers")
+            yield from _answering(session, name)
         else:
             yield Finding("catalog", "error", error.message, error.hint or "")
+
+
+def _answering(session: Accelerator, name: str) -> Iterator[Finding]:
+    """A catalog that answers, and what stands in its way all the same."""
+    wrong = []
+    others = session.services.lake.misnamed().get(name)
+    if others:
+        said = f"the catalog {name} has no tables"
+        wrong.append(Finding("catalog", "warning", said, named_catalogs(name, others)))
+    settings = next(one for one in session.services.lake.settings if one.name == name)
+    try:
+        check_warehouse(settings)
+    except ConfigError as error:
+        status: Status = "error" if find_spec("pyspark") else "warning"
+        wrong.append(Finding("catalog", status, error.message, error.hint or ""))
+    yield from wrong or [Finding("catalog", "ok", f"the catalog {name} answers")]
 
 
 def _store(session: Accelerator) -> Finding:

@@ -7,8 +7,10 @@ pinned schema, and is removed when closed.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,6 +55,7 @@ from rewrite.quoting import backticked
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
+_PYTHON_OF_PATH = "python3"
 _NOT_A_TABLE = (
     "NoSuchTable",
     "NoSuchNamespace",
@@ -127,6 +130,7 @@ class SparkEngine:
                 "a Spark Connect session has no JVM beside it",
                 hint="attach a classic session: SparkSession.builder.master(...).getOrCreate()",
             )
+        run_workers_here(spark.sparkContext)
         return cls(lambda: spark, owned=False)
 
     @property
@@ -440,6 +444,17 @@ class SparkEngine:
 
     def _conf(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.session.conf.getAll.items()}
+
+
+def run_workers_here(context: SparkContext) -> None:
+    """Has Python workers on this machine run this Python if nobody has named another one.
+
+    PySpark takes `python3` of the PATH, which in an environment that isn't activated is another
+    Python, of another version or without this package.
+    """
+    named = os.environ.get("PYSPARK_PYTHON") or context.pythonExec != _PYTHON_OF_PATH
+    if not named and str(context.master).startswith("local") and sys.executable:
+        context.pythonExec = sys.executable
 
 
 def workers_hint(error: str, interpreter: str) -> str:

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator import sample_data
 from accelerator.cli.main import main
 from accelerator.errors import ConfigError
+from accelerator.iceberg import sample_data
 
 
 @pytest.fixture(autouse=True)
