@@ -35,8 +35,6 @@ Status = Literal["ok", "warning", "error"]
 _PACKAGES = ("duckdb", "pyarrow", "pyiceberg", "sqlglot", "pyspark")
 _FREE_MIN = 1 << 30
 _WORKER_S = 60.0
-_PYTHON3 = "python3"
-"""What PySpark runs workers by unless PYSPARK_PYTHON or a setting names another."""
 _VERSION = ".".join(map(str, sys.version_info[:2]))
 _NEEDED = (
     "import accelerator, cubes, indexes, pyarrow, pyiceberg, sys;"
@@ -63,7 +61,7 @@ def examine(opened: Callable[[], Accelerator]) -> Iterator[Finding]:
     yield from _requirements()
     yield from _names()
     yield _java()
-    yield from _workers()
+    yield _workers()
     try:
         session = opened()
     except AcceleratorError as error:
@@ -141,34 +139,13 @@ def _java() -> Finding:
     return Finding("java", "ok", f"Java at {find_java()}")
 
 
-def _workers() -> Iterator[Finding]:
+def _workers() -> Finding:
     """Spark's Python workers, which build cubes' sketches and indexes."""
     named = os.environ.get("PYSPARK_PYTHON")
-    if named:
-        yield _worker(
-            named,
-            f"PYSPARK_PYTHON, {named},",
-            "error",
-            f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}",
-        )
-        return
-    yield Finding("workers", "ok", "Spark's workers run this Python")
-    if find_spec("pyspark") is not None:
-        on_path = _worker(
-            _PYTHON3,
-            f"a session that you start yourself (attach) runs {_PYTHON3} of the PATH, which",
-            "warning",
-            f"activate this environment, or export PYSPARK_PYTHON={sys.executable} before the"
-            " session starts",
-        )
-        if on_path.status != "ok":
-            yield on_path
-
-
-def _worker(named: str, what: str, status: Status, hint: str) -> Finding:
-    """Tries an interpreter as Spark's workers run it."""
-    if _is_this(shutil.which(named)):
-        return Finding("workers", "ok", "Spark's workers run this Python")
+    if not named or shutil.which(named) == sys.executable:
+        return Finding("workers", "ok", "Spark's workers on this machine run this Python")
+    hint = f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}"
+    what = f"PYSPARK_PYTHON, {named},"
     try:
         ran = subprocess.run(
             [named, "-c", _NEEDED],
@@ -178,22 +155,14 @@ def _worker(named: str, what: str, status: Status, hint: str) -> Finding:
             timeout=_WORKER_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("workers", status, f"{what} can't be run: {error}", hint)
+        return Finding("workers", "error", f"{what} can't be run: {error}", hint)
     if ran.returncode:
         said = (ran.stderr.strip().splitlines() or ["it fails"])[-1]
-        return Finding("workers", status, f"{what} lacks what builds need: {said}", hint)
+        return Finding("workers", "error", f"{what} lacks what builds need: {said}", hint)
     if ran.stdout.strip() != _VERSION:
-        said = f"{what} is Python {ran.stdout.strip()}, and this is {_VERSION}"
-        return Finding("workers", status, said, hint)
+        said = f"{what} is Python {ran.stdout.strip()}, and this is Python {_VERSION}"
+        return Finding("workers", "error", said, hint)
     return Finding("workers", "ok", f"Spark's workers run {named}, which has this package")
-
-
-def _is_this(path: str | None) -> bool:
-    """Whether the path is this environment's Python, under whatever name."""
-    if path is None:
-        return False
-    here = Path(sys.executable)
-    return path == str(here) or (Path(path).parent == here.parent and Path(path).samefile(here))
 
 
 def _ansi(session: Accelerator) -> Finding:

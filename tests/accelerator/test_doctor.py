@@ -27,7 +27,6 @@ from accelerator.iceberg import configured
 def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.setattr(doctor, "check_java", lambda: None)
-    monkeypatch.setattr(doctor, "_PYTHON3", sys.executable)
     monkeypatch.setattr(doctor, "_requirements", lambda: iter(()))
     folder = tmp_path / "wh"
     accelerator.open(folder, create=True).close()
@@ -129,7 +128,14 @@ def test_workers_of_another_python(
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
-    for named, said in ((str(bare), "lacks what builds need"), ("/no/python", "can't be run")):
+    other = tmp_path / "python2.7"
+    other.write_text("#!/bin/sh\necho 2.7\n")
+    other.chmod(0o755)
+    for named, said in (
+        (str(bare), "lacks what builds need"),
+        ("/no/python", "can't be run"),
+        (str(other), "is Python 2.7, and this is Python 3."),
+    ):
         monkeypatch.setenv("PYSPARK_PYTHON", named)
         code, found = _found("--warehouse", str(warehouse))
         assert (code, found["workers"][0]) == (1, "error")
@@ -137,29 +143,6 @@ def test_workers_of_another_python(
         assert sys.executable in found["workers"][1]
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     assert _found("--warehouse", str(warehouse))[1]["workers"][0] == "ok"
-
-
-def test_attaching_where_the_environment_is_not_activated(
-    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bare = tmp_path / "bin" / "python3"
-    bare.parent.mkdir()
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
-    other = tmp_path / "bin" / "python2.7"
-    other.write_text("#!/bin/sh\necho 2.7\n")
-    for named, said in ((bare, "lacks what builds need"), (other, "is Python 2.7, and this is 3.")):
-        named.chmod(0o755)
-        monkeypatch.setattr(doctor, "_PYTHON3", str(named))
-        code, found = _found("--warehouse", str(warehouse))
-        assert (code, found["workers"][0]) == (0, "warning")  # sessions of our own aren't concerned
-        assert "(attach) runs" in found["workers"][1] and said in found["workers"][1]
-        assert f"export PYSPARK_PYTHON={sys.executable}" in found["workers"][1]
-    # Another name of the same interpreter, but outside of the environment, has no packages of it.
-    linked = tmp_path / "bin" / "python3.x"
-    linked.symlink_to(Path(sys.executable).resolve())
-    assert not doctor._is_this(str(linked))
-    beside = Path(sys.executable).with_name("python3")
-    assert not beside.exists() or doctor._is_this(str(beside))
 
 
 def test_a_catalog_of_another_name_and_without_a_warehouse(warehouse: Path, tmp_path: Path) -> None:
