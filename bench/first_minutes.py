@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import typos
+from bench import snippets, typos
 from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
@@ -123,6 +123,7 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     failed += [f"{name} {had[name]} became {has.get(name, 'none')}" for name in changed]
     figures |= _mistakes(root, failed)
     figures |= typos.measure(root, failed)
+    figures |= snippets.measure(root / "docs", wheel, failed)
 
 
 class _Empty(Environment):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MONTHS = 12
 ROWS_A_MONTH = 100_000
 _SEED = 20_240_101
+_CATALOG = Config().catalog_name
 _FIRST_DAY = dt.date(2024, 1, 1)
 _REGIONS = {
     "AMERICA": ("Austin", "Bogota", "Denver", "Lima", "Montreal", "Quito", "Recife", "Toronto"),
@@ -35,11 +36,13 @@ _CUSTOMERS = 30_000
 _SPREAD, _IDS = 0x9E37_79B1, (1 << 40) - 1
 
 
-def make_sample(folder: Path, tell: Callable[[str], None] = lambda _text: None) -> int:
+def make_sample(
+    folder: Path, tell: Callable[[str], None] = lambda _text: None, *, catalog: str = _CATALOG
+) -> int:
     """Makes the warehouse in a folder that is empty or isn't there; returns the rows of sales.
 
-    `tell` is called with the name of each step. ConfigError if the folder isn't empty or can't be
-    written. Nothing is left there after an error.
+    The tables are in a catalog of that name. `tell` is called with the name of each step.
+    ConfigError if the folder isn't empty or can't be written. An error leaves nothing there.
     """
     folder = folder.absolute()
     was_there = folder.exists()
@@ -50,7 +53,7 @@ def make_sample(folder: Path, tell: Callable[[str], None] = lambda _text: None) 
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _fill(folder, tell)
+        return _fill(folder, tell, catalog)
     except BaseException as error:
         _remove(folder, keep=was_there)
         if not isinstance(error, OSError):
@@ -67,21 +70,21 @@ def _remove(folder: Path, *, keep: bool) -> None:
         folder.mkdir(exist_ok=True)
 
 
-def _fill(folder: Path, tell: Callable[[str], None]) -> int:
+def _fill(folder: Path, tell: Callable[[str], None], name: str) -> int:
     import numpy as np
     from pyiceberg.catalog.sql import SqlCatalog
 
     random = np.random.default_rng(_SEED)
     catalog = SqlCatalog(
-        Config().catalog_name,
+        name,
         uri=f"sqlite:///{folder / CATALOG_FILE}",
         warehouse=folder.as_uri(),
     )
     try:
         catalog.create_namespace("shop")
-        for name, rows in (("stores", _stores()), ("products", _products())):
-            tell(f"shop.{name}")
-            catalog.create_table(f"shop.{name}", rows.schema).append(rows)
+        for table, rows in (("stores", _stores()), ("products", _products())):
+            tell(f"shop.{table}")
+            catalog.create_table(f"shop.{table}", rows.schema).append(rows)
         sales = None
         for month in range(MONTHS):
             tell(f"shop.sales, month {month + 1} of {MONTHS}")
