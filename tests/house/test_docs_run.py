@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from accelerator import doctor
 from accelerator.cli.main import main
 from accelerator.iceberg import sample_data
+from bench.__main__ import BENCHES
 from tests.support.snippets import (
     ELSEWHERE_MAX,
     HOUSE,
@@ -106,3 +107,44 @@ def _python(text: str) -> str:
     with contextlib.redirect_stdout(printed):
         exec(compile(text, "block", "exec"), {"__name__": "__main__"})
     return printed.getvalue()
+
+
+def test_a_package_index_can_show_the_readme() -> None:
+    """It follows no relative link, and finds every page that the README names."""
+    text = (HOUSE / "README.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\]\((?!https?://)|<img|\]\[", text)
+    named = re.findall(r"`((?:docs/|[A-Z]+\.)[\w/.-]*)`", text)
+    assert len(named) > 15
+    assert [one for one in named if not (HOUSE / one).exists()] == []
+    commands = re.findall(r"`make ([a-z]+)`", text)
+    makefile = (HOUSE / "Makefile").read_text(encoding="utf-8")
+    assert commands and all(f"\n{one}:" in makefile for one in commands)
+    suites = re.findall(r"`python -m bench ([a-z]+)", text)
+    assert len(suites) == 3 and set(suites) <= set(BENCHES)
+
+
+def test_a_block_that_prints_something_else_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```sh\necho\n```\n\n```text\n2 rows · 1.5 ms\n  b\n```\n\n"
+        "<!-- elsewhere: a cloud -->\n```sh\nfly\n```\n\n```python\nraise\n```\n"
+    )
+    monkeypatch.setattr("tests.support.snippets.HOUSE", tmp_path)
+    assert [one.elsewhere for one in snippets("page.md")] == ["", "", "a cloud", ""]
+
+    def run(one: Snippet, folder: Path) -> str:
+        if one.language == "python":
+            raise SnippetError("it fails")
+        return printed[-1]
+
+    printed = []
+    for text, fit in (("a\n2 rows · 31 ms\nb\nc", 2), ("2 rows · 31 ms\nc\nb", 1)):
+        printed.append(text)
+        done, failed = failures("page.md", tmp_path, run)
+        assert (done, len(failed)) == (fit, 3 - fit)
+        assert failed[-1] == "page.md:15: it fails"
+    page.write_text("```sh\necho\n```\n  ```sh\nnever found\n  ```\n")
+    with pytest.raises(AssertionError, match="a fence that no block begins with"):
+        snippets("page.md")
