@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +40,7 @@ _NEEDED = (
     "import accelerator, cubes, indexes, pyarrow, pyiceberg, sys;"
     " print('.'.join(map(str, sys.version_info[:2])))"
 )
+_PANDAS = re.compile(r"pandas\s*\(?([<>=!~][^;)]*?)\)?\s*;.*\bspark\b")
 _CONFLICT = re.compile(r" has requirement ")
 _ANSI = "spark.sql.ansi.enabled"
 
@@ -83,6 +84,7 @@ def _packages() -> Iterator[Finding]:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
+    found += _of_spark()
     yield Finding("packages", "ok", ", ".join(found))
     for name in missing:
         yield Finding(
@@ -91,6 +93,16 @@ def _packages() -> Iterator[Finding]:
             f"{name} isn't installed",
             "statements that only Spark answers fail: pip install 'lakehouse-accelerator[spark]'",
         )
+
+
+def _of_spark() -> list[str]:
+    """The version of pandas, with the range that [spark] changes it to; nothing without pandas."""
+    try:
+        installed, wanted = version("pandas"), requires("lakehouse-accelerator") or []
+    except PackageNotFoundError:
+        return []
+    ranges = [match[1] for one in wanted if (match := _PANDAS.match(one))]
+    return [f"pandas {installed}{f' ([spark] needs {ranges[0]})' if ranges else ''}"]
 
 
 def _names() -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, distributions, version
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,6 +54,7 @@ def test_nothing_stands_in_the_way(warehouse: Path) -> None:
         *("python", "packages", "names", "java", "workers", "settings", "ansi", "catalog"),
         *("store", "duckdb"),
     ]
+    assert f"pandas {version('pandas')} ([spark] needs " in found["packages"][1]
     assert [one for one in warehouse.rglob("*") if one.is_file()] == [
         one for one in before if one.is_file()
     ]
