@@ -64,7 +64,9 @@ _NOT_A_TABLE = (
     "IllegalArgument",
 )
 
-_LACKING = re.compile(r"No module named|PYTHON_VERSION_MISMATCH|ImportError|Cannot run program")
+_LACKING = re.compile(
+    r"No module named|PYTHON_VERSION_MISMATCH|ImportError|Cannot run program|from python worker"
+)
 _NEEDLE = re.compile(r"NeedleError: (.*)")
 _TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
@@ -389,6 +391,17 @@ class SparkEngine:
             f"a Spark job failed: {error}",
             hint=self.lacking(error) or "the log says more",
         )
+
+    @contextmanager
+    def naming_workers(self) -> Iterator[None]:
+        """Raises EngineError for a job whose Python workers can't run, with their interpreter."""
+        try:
+            yield
+        except JobError as error:
+            hint = self.lacking(error)
+            if not hint:
+                raise
+            raise EngineError(f"a Spark job failed: {error}", hint=hint) from error
 
     def lacking(self, error: JobError) -> str:
         """What is to be done where workers lack a package; empty where they don't."""
