@@ -210,7 +210,7 @@ def _catalogs(session: Accelerator) -> Iterator[Finding]:
 
 
 def _answering(session: Accelerator, name: str) -> Iterator[Finding]:
-    """A catalog that answers, and what stands in its way all the same."""
+    """Reports on a catalog that answers: whether its name and its warehouse are right."""
     wrong = []
     others = session.services.lake.misnamed().get(name)
     if others:

@@ -1,4 +1,4 @@
-"""Whether Python finds this distribution's import packages, or others of the same names.
+"""Checks that Python finds this distribution's import packages, not others of their names.
 
 Others on PyPI have these names, too, and so may a folder beside a script. Another distribution may
 also have written its files over ours, in the same folder. Nothing of ours is imported here, since
@@ -23,7 +23,7 @@ _OWN = "lakehouse-accelerator"
 
 
 def faults() -> list[tuple[str, str]]:
-    """What is wrong with our packages, each in a sentence, with what to do about it."""
+    """Lists the faults of our packages: a sentence and a hint each."""
     return [*((sentence, HINT) for sentence in foreign()), *overwritten()]
 
 

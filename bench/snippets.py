@@ -1,4 +1,4 @@
-"""Whether the docs' commands run as printed: README.md and docs/install.md, page by page.
+"""Runs the docs' commands as printed: README.md and docs/install.md, page by page.
 
 Each page gets an environment without packages and a folder of its own. `pip` finds the wheel of
 this checkout beside the registry's packages. The environment isn't activated, but for its `bin` on

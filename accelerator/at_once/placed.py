@@ -33,7 +33,7 @@ def placed(sql: str, misnamed: Misnamed = dict) -> Iterator[None]:
 
 
 def named_catalogs(catalog: str, others: Sequence[str]) -> str:
-    """What to do about a catalog that has another name in its database."""
+    """Returns the hint for a catalog that has another name in its database."""
     return (
         f"set catalog_name: the catalog's database has tables of {', '.join(others)},"
         f" and none of {catalog}"

@@ -460,7 +460,7 @@ class SparkEngine:
 
 
 def run_workers_here(context: SparkContext) -> None:
-    """Has Python workers on this machine run this Python if nobody has named another one.
+    """Has Python workers on this machine run this Python unless PYSPARK_PYTHON is set.
 
     PySpark takes `python3` of the PATH, which in an environment that isn't activated is another
     Python, of another version or without this package.
