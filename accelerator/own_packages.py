@@ -23,8 +23,11 @@ _OWN = "lakehouse-accelerator"
 
 
 def faults() -> list[tuple[str, str]]:
-    """Lists the faults of our packages: a sentence and a hint each."""
-    return [*((sentence, HINT) for sentence in foreign()), *overwritten()]
+    """Lists the faults of our packages: a sentence and a hint each.
+
+    Packages in other folders are left out if ours are damaged: that may be why they aren't found.
+    """
+    return overwritten() or [(sentence, HINT) for sentence in foreign()]
 
 
 def foreign() -> list[str]:
