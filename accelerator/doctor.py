@@ -41,6 +41,7 @@ _NEEDED = (
     " print('.'.join(map(str, sys.version_info[:2])))"
 )
 _PANDAS = re.compile(r"pandas\s*\(?([<>=!~][^;)]*?)\)?\s*;.*\bspark\b")
+_PANDAS_BEYOND = 3
 _CONFLICT = re.compile(r" has requirement ")
 _ANSI = "spark.sql.ansi.enabled"
 
@@ -84,8 +85,16 @@ def _packages() -> Iterator[Finding]:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    found += _of_spark()
-    yield Finding("packages", "ok", ", ".join(found))
+    pandas = _pandas()
+    yield Finding("packages", "ok", ", ".join([*found, *([f"pandas {pandas}"] if pandas else [])]))
+    if int(pandas.partition(".")[0] or 0) >= _PANDAS_BEYOND and "pyspark" not in missing:
+        yield Finding(
+            "packages",
+            "warning",
+            f"pandas {pandas} beside PySpark: createDataFrame of a frame makes the text nan of"
+            " missing texts",
+            "pip install 'pandas<3', or give createDataFrame a table of Arrow",
+        )
     for name in missing:
         yield Finding(
             "packages",
@@ -95,14 +104,14 @@ def _packages() -> Iterator[Finding]:
         )
 
 
-def _of_spark() -> list[str]:
-    """The version of pandas, with the range that [spark] changes it to; nothing without pandas."""
+def _pandas() -> str:
+    """The version of pandas, with the range that [spark] changes it to; empty without pandas."""
     try:
         installed, wanted = version("pandas"), requires("lakehouse-accelerator") or []
     except PackageNotFoundError:
-        return []
+        return ""
     ranges = [match[1] for one in wanted if (match := _PANDAS.match(one))]
-    return [f"pandas {installed}{f' ([spark] needs {ranges[0]})' if ranges else ''}"]
+    return f"{installed}{f' ([spark] needs {ranges[0]})' if ranges else ''}"
 
 
 def _names() -> Iterator[Finding]:

@@ -187,6 +187,14 @@ def test_a_catalog_of_another_name_and_without_a_warehouse(warehouse: Path, tmp_
         assert "catalog_name" not in error.value.hint
 
 
+@pytest.mark.parametrize(("beside", "warns"), [("3.1.1", True), ("2.3.3", False)])
+def test_pandas_3_beside_pyspark(monkeypatch: pytest.MonkeyPatch, beside: str, warns: bool) -> None:
+    monkeypatch.setattr(doctor, "version", lambda name: beside if name == "pandas" else "1.0")
+    found = [one for one in doctor._packages() if "createDataFrame" in one.said]
+    assert [one.status for one in found] == ["warning"] * warns
+    assert all(f"pandas {beside} ([spark] needs " in one.said for one in found)
+
+
 def test_pip_reports_versions_that_others_do_not_allow(
     warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
