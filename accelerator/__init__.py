@@ -45,9 +45,9 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ImportError as error:
-        from accelerator.own_packages import HINT, foreign
+        from accelerator.own_packages import faults
 
-        found = foreign()
+        found = faults()
         if not found:
             raise
-        raise ImportError(f"{found[0]}\n  hint: {HINT}") from error
+        raise ImportError("\n  hint: ".join(found[0])) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from accelerator.own_packages import HINT, foreign
+from accelerator.own_packages import faults
 
 
 def main() -> None:
@@ -18,10 +18,11 @@ def main() -> None:
         keep_standard_streams()
         command()
     except ImportError:
-        found = foreign()
+        found = faults()
         if not found:
             raise
-        sys.exit(f"error [names]: {found[0]}\nhint: {HINT}")
+        sentence, hint = found[0]
+        sys.exit(f"error [names]: {sentence}\nhint: {hint}")
 
 
 if __name__ == "__main__":

@@ -7,22 +7,25 @@ changed, but for one file in the store that is deleted again; no JVM is started.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from accelerator.at_once.placed import named_catalogs
 from accelerator.config_values import is_off
 from accelerator.engines.java import check_java, find_java
+from accelerator.engines.java_catalogs import check_warehouse
 from accelerator.engines.settings import EXECUTOR_CACHE, caches_deletes
-from accelerator.errors import AcceleratorError
-from accelerator.own_packages import HINT, NAMES, foreign
+from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.own_packages import NAMES, faults, sharing
 from accelerator.store.files import local_path, open_files
 
 if TYPE_CHECKING:
@@ -32,6 +35,14 @@ Status = Literal["ok", "warning", "error"]
 _PACKAGES = ("duckdb", "pyarrow", "pyiceberg", "sqlglot", "pyspark")
 _FREE_MIN = 1 << 30
 _WORKER_S = 60.0
+_VERSION = ".".join(map(str, sys.version_info[:2]))
+_NEEDED = (
+    "import accelerator, cubes, indexes, pyarrow, pyiceberg, sys;"
+    " print('.'.join(map(str, sys.version_info[:2])))"
+)
+_PANDAS = re.compile(r"pandas\s*\(?([<>=!~][^;)]*?)\)?\s*;.*\bspark\b")
+_PANDAS_BEYOND = 3
+_CONFLICT = re.compile(r" has requirement ")
 _ANSI = "spark.sql.ansi.enabled"
 
 
@@ -49,6 +60,7 @@ def examine(opened: Callable[[], Accelerator]) -> Iterator[Finding]:
     """All checks in their order; what needs a session is left out where none can be opened."""
     yield Finding("python", "ok", f"Python {sys.version.split()[0]} at {sys.executable}")
     yield from _packages()
+    yield from _requirements()
     yield from _names()
     yield _java()
     yield _workers()
@@ -73,7 +85,16 @@ def _packages() -> Iterator[Finding]:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    yield Finding("packages", "ok", ", ".join(found))
+    pandas = _pandas()
+    yield Finding("packages", "ok", ", ".join([*found, *([f"pandas {pandas}"] if pandas else [])]))
+    if int(pandas.partition(".")[0] or 0) >= _PANDAS_BEYOND and "pyspark" not in missing:
+        yield Finding(
+            "packages",
+            "warning",
+            f"pandas {pandas} beside PySpark: createDataFrame of a frame makes the text nan of"
+            " missing texts",
+            "pip install 'pandas<3', or give createDataFrame a table of Arrow",
+        )
     for name in missing:
         yield Finding(
             "packages",
@@ -83,11 +104,51 @@ def _packages() -> Iterator[Finding]:
         )
 
 
+def _pandas() -> str:
+    """The version of pandas, with the range that [spark] changes it to; empty without pandas."""
+    try:
+        installed, wanted = version("pandas"), requires("lakehouse-accelerator") or []
+    except PackageNotFoundError:
+        return ""
+    ranges = [match[1] for one in wanted if (match := _PANDAS.match(one))]
+    return f"{installed}{f' ([spark] needs {ranges[0]})' if ranges else ''}"
+
+
 def _names() -> Iterator[Finding]:
-    found = foreign()
-    yield from (Finding("names", "error", sentence, HINT) for sentence in found)
-    if not found:
+    found = faults()
+    yield from (Finding("names", "error", sentence, hint) for sentence, hint in found)
+    others = [] if found else sharing()
+    for name, release in others:
+        yield Finding(
+            "names",
+            "warning",
+            f"{name} {release} has files in the same folders as this distribution",
+            f"whichever was installed last works: install {name} into an environment of its own",
+        )
+    if not found and not others:
         yield Finding("names", "ok", f"{', '.join(NAMES)} are this distribution's")
+
+
+def _requirements() -> Iterator[Finding]:
+    """Packages whose version another distribution, or this one, doesn't allow."""
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pip", "check", "--disable-pip-version-check"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WORKER_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    lines = ran.stdout.splitlines() if ran.returncode == 1 else []
+    for line in (one for one in lines if _CONFLICT.search(one)):
+        yield Finding(
+            "requirements",
+            "warning",
+            line,
+            "choose a version that both allow, or use an environment for each of them",
+        )
 
 
 def _java() -> Finding:
@@ -103,23 +164,25 @@ def _workers() -> Finding:
     """Spark's Python workers, which build cubes' sketches and indexes."""
     named = os.environ.get("PYSPARK_PYTHON")
     if not named or shutil.which(named) == sys.executable:
-        return Finding("workers", "ok", "Spark's workers run this Python")
+        return Finding("workers", "ok", "Spark's workers on this machine run this Python")
     hint = f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}"
+    what = f"PYSPARK_PYTHON, {named},"
     try:
         ran = subprocess.run(
-            [named, "-c", "import accelerator, cubes, indexes, pyarrow, pyiceberg"],
+            [named, "-c", _NEEDED],
             capture_output=True,
             text=True,
             check=False,
             timeout=_WORKER_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("workers", "error", f"PYSPARK_PYTHON, {named}, can't be run: {error}", hint)
+        return Finding("workers", "error", f"{what} can't be run: {error}", hint)
     if ran.returncode:
         said = (ran.stderr.strip().splitlines() or ["it fails"])[-1]
-        return Finding(
-            "workers", "error", f"PYSPARK_PYTHON, {named}, lacks what builds need: {said}", hint
-        )
+        return Finding("workers", "error", f"{what} lacks what builds need: {said}", hint)
+    if ran.stdout.strip() != _VERSION:
+        said = f"{what} is Python {ran.stdout.strip()}, and this is Python {_VERSION}"
+        return Finding("workers", "error", said, hint)
     return Finding("workers", "ok", f"Spark's workers run {named}, which has this package")
 
 
@@ -150,9 +213,25 @@ def _executor_cache(session: Accelerator) -> Iterator[Finding]:
 def _catalogs(session: Accelerator) -> Iterator[Finding]:
     for name, error in session.services.lake.reachable():
         if error is None:
-            yield Finding("catalog", "ok", f"the catalog {name} answers")
+            yield from _answering(session, name)
         else:
             yield Finding("catalog", "error", error.message, error.hint or "")
+
+
+def _answering(session: Accelerator, name: str) -> Iterator[Finding]:
+    """Reports on a catalog that answers: whether its name and its warehouse are right."""
+    wrong = []
+    others = session.services.lake.misnamed().get(name)
+    if others:
+        said = f"the catalog {name} has no tables"
+        wrong.append(Finding("catalog", "warning", said, named_catalogs(name, others)))
+    settings = next(one for one in session.services.lake.settings if one.name == name)
+    try:
+        check_warehouse(settings)
+    except ConfigError as error:
+        status: Status = "error" if find_spec("pyspark") else "warning"
+        wrong.append(Finding("catalog", status, error.message, error.hint or ""))
+    yield from wrong or [Finding("catalog", "ok", f"the catalog {name} answers")]
 
 
 def _store(session: Accelerator) -> Finding:

@@ -52,6 +52,9 @@ def pandas_of(table: pa.Table) -> Any:
 
     with _told("the answer", "pandas"):
         try:
+            for column in table.columns:
+                if column.type in (pa.string(), pa.large_string()):
+                    column.validate(full=True)  # pandas 3 decodes a text when somebody reads it
             return table.to_pandas()
         except pa.ArrowException as error:  # a text that isn't UTF-8
             if isinstance(error, _UNFIT):

@@ -167,7 +167,7 @@ class Accelerator:
         with self._log.asked(sql, user, dialect, params) as asked:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
-            with placed(sql):
+            with placed(sql, self.services.lake.misnamed):
                 return asked.answered(self.answered(statement, sql, self._limit(timeout_s)))
 
     def stream(
@@ -195,7 +195,7 @@ class Accelerator:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
             limit = self._limit(timeout_s)
-            with placed(sql):
+            with placed(sql, self.services.lake.misnamed):
                 answer = self.opened(statement, sql, limit)
             if isinstance(answer, BatchReader):
                 return asked.streamed(answer)
@@ -228,14 +228,14 @@ class Accelerator:
                 self.queries.check(statement)
                 with typed(sql, self.services.lake, self.services.context):
                     return self.spark.sql(sql)
-            with placed(sql):
+            with placed(sql, self.services.lake.misnamed):
                 rows = self._run(statement, self._limit(None))
             return self.spark.createDataFrame(rows)
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
         self._check()
-        with self._log.asked(sql, None, dialect), placed(sql):
+        with self._log.asked(sql, None, dialect), placed(sql, self.services.lake.misnamed):
             return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import base_statements, shows, typos
+from bench import base_statements, shows, snippets, typos
 from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
@@ -125,6 +125,7 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     figures |= typos.measure(root, failed)
     figures |= base_statements.measure(root / "reference", failed)
     figures |= shows.measure(root, failed)
+    figures |= snippets.measure(root / "docs", wheel, failed)
 
 
 class _Empty(Environment):

@@ -32,6 +32,7 @@ from rewrite.quoting import REFERENCE, SUBSTITUTION, unexpanded
 
 CANCELLED = "SPARK_JOB_CANCELLED"
 """Stands in every message about a job that was stopped by its tag."""
+_DIED = "Error from python worker:"
 _SENDS_AGAIN = (
     "spark.sql.optimizer.disableHints",
     "spark.sql.requireAllClusterKeysForDistribution",
@@ -57,6 +58,8 @@ def _line(text: str) -> str:
         if line[:1].strip():  # where it was raised stands before that, further in
             return line.rstrip()
     said = [line.strip() for line in text.splitlines() if line.strip()]
+    if _DIED in said[:-1]:  # before it could run Python
+        return f"{_DIED} {said[said.index(_DIED) + 1]}"
     return next((line for line in said if "[" in line), said[0] if said else "no reason given")
 
 

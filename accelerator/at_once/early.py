@@ -50,9 +50,9 @@ def check_early(config: Config, sql: str) -> None:
     file = _own_catalog(config)
     if file is None or config.dialect != SPARK or config.has_guards or not is_known(config):
         return
-    with placed(sql):
+    tables = FolderTables(file, config.catalog_name)
+    with placed(sql, tables.misnamed):
         statement = parse_statement(sql)
-        tables = FolderTables(file, config.catalog_name)
         if isinstance(statement, CreateCube):
             unknown = unknown_name(statement.select_sql, tables)
             # Its place is in the SELECT alone: in the whole statement it's found anew.

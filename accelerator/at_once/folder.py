@@ -24,6 +24,7 @@ _METADATA_MAX = 16 << 20
 _NAMED = (
     "SELECT * FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
+_CATALOGS = "SELECT DISTINCT catalog_name FROM iceberg_tables"
 _LISTED = "SELECT * FROM iceberg_tables WHERE catalog_name = ?"
 
 
@@ -53,6 +54,14 @@ class FolderTables:
             return nearest(parts, self._tables(), self._catalog)
         return ()
 
+    def misnamed(self) -> dict[str, list[str]]:
+        """The catalog, if it has no tables, with the names of those that have some in the file."""
+        with suppress(sqlite3.Error, OSError):
+            others = sorted(str(row["catalog_name"]) for row in self._asked(_CATALOGS))
+            if others and self._catalog not in others:
+                return {self._catalog: others}
+        return {}
+
     def _full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         if len(parts) > 1 and parts[0] == self._catalog:
             return parts
@@ -66,7 +75,7 @@ class FolderTables:
     def _rows(self, full: tuple[str, ...]) -> list[sqlite3.Row]:
         return self._asked(_NAMED, (self._catalog, ".".join(full[1:-1]), full[-1]))
 
-    def _asked(self, text: str, values: tuple[str, ...]) -> list[sqlite3.Row]:
+    def _asked(self, text: str, values: tuple[str, ...] = ()) -> list[sqlite3.Row]:
         address = f"{self._file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.row_factory = sqlite3.Row

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
-from accelerator.errors import AcceleratorError
+from accelerator.errors import AcceleratorError, UnknownTableError
 from rewrite.place import Place, place_of
 from rewrite.scan import Token, scanned
 
+Misnamed = Callable[[], Mapping[str, Sequence[str]]]
+"""Catalogs without a table, each with the names of the catalogs that its database has."""
+
 
 @contextmanager
-def placed(sql: str) -> Iterator[None]:
-    """Errors of what runs inside say where in the text the name is that they don't know."""
+def placed(sql: str, misnamed: Misnamed = dict) -> Iterator[None]:
+    """Errors of what runs inside say where in the text the name is that they don't know.
+
+    If a table is unknown because its catalog has another name in its database, the hint names it.
+    """
     try:
         yield
     except AcceleratorError as error:
+        if isinstance(error, UnknownTableError) and not error.suggestions:
+            with suppress(AcceleratorError):
+                error.hint = _named_catalogs(misnamed()) or error.hint
         if error.unknown and error.line is None:
             found = _place(sql, error.unknown)
             if found is not None:
                 error.place(found)
         raise
+
+
+def named_catalogs(catalog: str, others: Sequence[str]) -> str:
+    """Returns the hint for a catalog that has another name in its database."""
+    return (
+        f"set catalog_name: the catalog's database has tables of {', '.join(others)},"
+        f" and none of {catalog}"
+    )
+
+
+def _named_catalogs(misnamed: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(named_catalogs(name, others) for name, others in misnamed.items())
 
 
 def _place(sql: str, name: str) -> Place | None:

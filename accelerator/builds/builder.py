@@ -550,7 +550,7 @@ class Builder:
         engine = require_spark(self._spark, why, _INSTEAD)
         from cubes.spark import count_missing, write_segments
 
-        with ExitStack() as stack:
+        with engine.naming_workers(), ExitStack() as stack:
             stack.enter_context(engine.tagged(loop.tag))
             engine.register_functions()
             sources = [stack.enter_context(engine.stage(target.pinned[0], files)).sql]

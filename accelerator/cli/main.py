@@ -25,6 +25,7 @@ from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
 from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
 from accelerator.cli.passwords import password_command
+from accelerator.cli.sample import sample_command
 from accelerator.cli.terminal import printing, say
 from accelerator.statements.text import first_word, split_statements
 
@@ -64,6 +65,7 @@ class _Command(click.Command):
 
 _HELP_MAX = 1000
 _GROUPS = {
+    "Begin": ("sample", "doctor"),
     "Ask": ("shell", "sql", "export", "explain", "why-not", "verify"),
     "Cubes and indexes": (
         "show",
@@ -75,7 +77,7 @@ _GROUPS = {
         "vacuum",
     ),
     "Advice": ("queries", "analyze", "recommendations", "apply", "results"),
-    "Services": ("serve", "serve-maintenance", "password", "doctor"),
+    "Services": ("serve", "serve-maintenance", "password"),
 }
 
 
@@ -586,6 +588,7 @@ def validate_command(table: str, constraint: str | None, *, options: Options) ->
 
 main.command("password")(password_command)
 main.add_command(serve_command)
+main.add_command(sample_command)
 for _one in (analyze_command, recommendations_command, apply_command, results_command):
     main.add_command(_one)
 

@@ -59,6 +59,16 @@ def java_catalog(settings: CatalogSettings) -> JavaCatalog:
     return JavaCatalog(settings.name, properties | own | given, tuple(dict.fromkeys(packages)))
 
 
+def check_warehouse(settings: CatalogSettings) -> None:
+    """ConfigError if Spark can't open the catalog, because it's a SQL one without a warehouse."""
+    if settings.type == "sql" and not settings.properties.get("warehouse"):
+        raise ConfigError(
+            f"Spark can't open the catalog {settings.name}: it has no warehouse",
+            hint="set warehouse, the URI of the folder of its tables, in catalog_properties or"
+            f" catalogs.{settings.name}",
+        )
+
+
 def _is_pythons(key: str) -> bool:
     return key.startswith("py-") or key in ("type", "s3.force-virtual-addressing")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accelerator.config_values import is_off
-from accelerator.engines.java_catalogs import java_catalog
+from accelerator.engines.java_catalogs import check_warehouse, java_catalog
 from accelerator.iceberg import CatalogSettings
 from rewrite.quoting import SUBSTITUTION
 
@@ -49,8 +49,9 @@ def caches_deletes(conf: Mapping[str, str]) -> bool:
 def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> dict[str, str]:
     """What an embedded session is configured with; the first catalog is the default one.
 
-    ConfigError for a catalog that Spark has no client for.
+    ConfigError for a catalog that Spark has no client for, and if the default one has no warehouse.
     """
+    check_warehouse(catalogs[0])
     found = [java_catalog(one) for one in catalogs]
     packages = dict.fromkeys((*settings.packages, *(p for one in found for p in one.packages)))
     named = {

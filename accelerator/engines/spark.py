@@ -7,8 +7,10 @@ pinned schema, and is removed when closed.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,6 +57,7 @@ __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
 Handed = Callable[[], AbstractContextManager[tuple[tuple[str, ...], Mapping[str, str]] | None]]
 """Catalog and namespace, none if they're the first ones, and settings; taken once it's left."""
+_PYTHON_OF_PATH = "python3"
 _NOT_A_TABLE = (
     "NoSuchTable",
     "NoSuchNamespace",
@@ -63,7 +66,9 @@ _NOT_A_TABLE = (
     "IllegalArgument",
 )
 
-_LACKING = re.compile(r"No module named|PYTHON_VERSION_MISMATCH|ImportError|Cannot run program")
+_LACKING = re.compile(
+    r"No module named|PYTHON_VERSION_MISMATCH|ImportError|Cannot run program|from python worker"
+)
 _NEEDLE = re.compile(r"NeedleError: (.*)")
 _TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
@@ -144,6 +149,7 @@ class SparkEngine:
                 "a Spark Connect session has no JVM beside it",
                 hint="attach a classic session: SparkSession.builder.master(...).getOrCreate()",
             )
+        run_workers_here(spark.sparkContext)
         return cls(lambda: spark, owned=False)
 
     @property
@@ -414,6 +420,17 @@ class SparkEngine:
             hint=self.lacking(error) or "the log says more",
         )
 
+    @contextmanager
+    def naming_workers(self) -> Iterator[None]:
+        """Raises EngineError for a job whose Python workers can't run, with their interpreter."""
+        try:
+            yield
+        except JobError as error:
+            hint = self.lacking(error)
+            if not hint:
+                raise
+            raise EngineError(f"a Spark job failed: {error}", hint=hint) from error
+
     def lacking(self, error: JobError) -> str:
         """What is to be done where workers lack a package; empty where they don't."""
         return workers_hint(str(error), str(self._running_context().pythonExec))
@@ -468,6 +485,17 @@ class SparkEngine:
 
     def _conf(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.session.conf.getAll.items()}
+
+
+def run_workers_here(context: SparkContext) -> None:
+    """Has Python workers on this machine run this Python unless PYSPARK_PYTHON is set.
+
+    PySpark takes `python3` of the PATH, which in an environment that isn't activated is another
+    Python, of another version or without this package.
+    """
+    named = os.environ.get("PYSPARK_PYTHON") or context.pythonExec != _PYTHON_OF_PATH
+    if not named and str(context.master).startswith("local") and sys.executable:
+        context.pythonExec = sys.executable
 
 
 def workers_hint(error: str, interpreter: str) -> str:

@@ -62,6 +62,7 @@ SWAP = (
     " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
     " AND metadata_location = :old"
 )
+_CATALOGS = "SELECT DISTINCT catalog_name FROM iceberg_tables"
 ENTRIES = "SELECT * FROM iceberg_tables WHERE catalog_name = :catalog"
 ENTRY = f"{ENTRIES} AND table_namespace = :namespace AND table_name = :name"
 
@@ -358,6 +359,12 @@ class PyIcebergCatalog:
             assert isinstance(catalog, SqlCatalog)
             with catalog.engine.connect() as connection:
                 return [dict(row) for row in connection.execute(statement(text), values).mappings()]
+
+    def catalogs_of_database(self) -> list[str]:
+        """The names of catalogs with tables in a SQL catalog's database; none of other types."""
+        if self._settings.type != "sql":
+            return []
+        return sorted(row["catalog_name"] for row in self._rows(_CATALOGS, {}))
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, and those within it behind it."""

@@ -22,7 +22,7 @@ from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheS
 from accelerator.iceberg.loaded import Loaded, loaded_from
 from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.pinned import PinnedTable
-from accelerator.iceberg.readers import reader_of
+from accelerator.iceberg.readers import catalogs_of, reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.unreadable import Unparsed, state_refusal
 from accelerator.iceberg.views import ViewDefinition
@@ -166,6 +166,14 @@ class Lake:
             _loaded=loaded,
             refusal=state_refusal(metadata, schema, at),
         )
+
+    def misnamed(self) -> dict[str, list[str]]:
+        """Each SQL catalog without a table, with the names of others in its database, if any.
+
+        CatalogError if one can't be read.
+        """
+        named = {name: catalogs_of(reader) for name, reader in self.catalogs.items()}
+        return {name: others for name, others in named.items() if others and name not in others}
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         """Change the table's properties in its catalog; None removes one."""

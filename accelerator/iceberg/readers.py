@@ -25,6 +25,14 @@ def reader_of(settings: CatalogSettings, jvm_located: JvmLocated | None = None) 
     return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
 
 
+def catalogs_of(reader: CatalogReader) -> list[str]:
+    """The names of the catalogs that have tables in its database; none unless it's a SQL catalog.
+
+    CatalogError if it can't be read.
+    """
+    return reader.catalogs_of_database() if isinstance(reader, PyIcebergCatalog) else []
+
+
 def are_files(readers: Mapping[str, CatalogReader]) -> bool:
     """Whether all of them are files here, which answer at once."""
     return all(isinstance(one, SqliteCatalog) for one in readers.values())

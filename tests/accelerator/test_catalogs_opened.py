@@ -379,3 +379,18 @@ def test_credentials_are_not_on_the_command_line_of_spark(
         "spark.sql.catalog.near.jdbc.password",
         "spark.sql.catalog.s3.s3.secret-access-key",
     ]
+
+
+def test_spark_needs_a_warehouse_of_the_default_sql_catalog_alone() -> None:
+    from accelerator.engines.settings import SparkSettings, embedded_conf
+
+    def conf(*catalogs: tuple[str, str, dict[str, str]]) -> dict[str, str]:
+        return embedded_conf([CatalogSettings(*one) for one in catalogs], SparkSettings())  # type: ignore[arg-type]
+
+    bare = ("prod", "sql", {"uri": "sqlite:////a/b.db"})
+    placed = ("lake", "sql", {"uri": "sqlite:////a/c.db", "warehouse": "file:///w"})
+    with pytest.raises(ConfigError, match="can't open the catalog prod: it has no warehouse"):
+        conf(bare, placed)
+    # Spark opens another one when it's first named, and fails then.
+    assert conf(placed, bare)["spark.sql.defaultCatalog"] == "lake"
+    assert conf(("prod", "hive", {"uri": "thrift://h:9083"}))["spark.sql.defaultCatalog"] == "prod"

@@ -611,7 +611,7 @@ def test_without_a_warehouse_it_asks_for_one(tmp_path, monkeypatch):
 
 
 def test_each_command_is_listed_once_in_a_group_with_its_whole_sentence():
-    text = CliRunner().invoke(main, ["--help"]).stdout.partition("Ask:")[2]
+    text = CliRunner().invoke(main, ["--help"]).stdout.partition("Begin:")[2]
     assert text and "..." not in text and "More:" not in text and "Commands:" not in text
     for name in main.commands:
         assert len(re.findall(rf"^  {name} ", text, re.MULTILINE)) == 1

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions, version
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import doctor, own_packages
 from accelerator.cli.main import main
+from accelerator.errors import UnknownTableError
 from accelerator.iceberg import configured
 
 
@@ -21,6 +27,7 @@ from accelerator.iceberg import configured
 def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.setattr(doctor, "check_java", lambda: None)
+    monkeypatch.setattr(doctor, "_requirements", lambda: iter(()))
     folder = tmp_path / "wh"
     accelerator.open(folder, create=True).close()
     yield folder
@@ -47,6 +54,7 @@ def test_nothing_stands_in_the_way(warehouse: Path) -> None:
         *("python", "packages", "names", "java", "workers", "settings", "ansi", "catalog"),
         *("store", "duckdb"),
     ]
+    assert f"pandas {version('pandas')} ([spark] needs " in found["packages"][1]
     assert [one for one in warehouse.rglob("*") if one.is_file()] == [
         one for one in before if one.is_file()
     ]
@@ -121,7 +129,14 @@ def test_workers_of_another_python(
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
-    for named, said in ((str(bare), "lacks what builds need"), ("/no/python", "can't be run")):
+    other = tmp_path / "python2.7"
+    other.write_text("#!/bin/sh\necho 2.7\n")
+    other.chmod(0o755)
+    for named, said in (
+        (str(bare), "lacks what builds need"),
+        ("/no/python", "can't be run"),
+        (str(other), "is Python 2.7, and this is Python 3."),
+    ):
         monkeypatch.setenv("PYSPARK_PYTHON", named)
         code, found = _found("--warehouse", str(warehouse))
         assert (code, found["workers"][0]) == (1, "error")
@@ -129,6 +144,123 @@ def test_workers_of_another_python(
         assert sys.executable in found["workers"][1]
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     assert _found("--warehouse", str(warehouse))[1]["workers"][0] == "ok"
+
+
+def test_a_catalog_of_another_name_and_without_a_warehouse(warehouse: Path, tmp_path: Path) -> None:
+    catalog = SqlCatalog("prod", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=str(tmp_path))
+    catalog.create_namespace("shop")
+    catalog.create_table("shop.sales", pa.schema({"store": pa.int32()}))
+    catalog.close()
+    settings = {"catalog_uri": f"sqlite:///{warehouse}/catalog.db", "store": str(tmp_path / "st")}
+    file = tmp_path / "a.toml"
+    lines = [f'{key} = "{value}"' for key, value in settings.items()]
+    file.write_text("\n".join(lines))
+    code, found = _found("--config", str(file))
+    assert (code, found["catalog"][0]) == (1, "error")
+    assert "Spark can't open the catalog lake: it has no warehouse" in found["catalog"][1]
+    folder = f'[catalog_properties]\nwarehouse = "file://{tmp_path}"'
+    file.write_text("\n".join([*lines, folder]))
+    code, found = _found("--config", str(file))
+    assert (code, found["catalog"][0]) == (0, "warning")
+    assert "set catalog_name: the catalog's database has tables of prod" in found["catalog"][1]
+    file.write_text("\n".join(['catalog_name = "prod"', *lines, folder]))
+    assert _found("--config", str(file))[1]["catalog"] == ("ok", "the catalog prod answers ")
+    # Statements say so, too, whichever sort of them; the command before it opens a session.
+    asked = (
+        "SELECT count(*) FROM shop.sales",
+        "CREATE CUBE c AS SELECT store, count(*) FROM shop.sales GROUP BY store",
+        "SHOW CUBES ON lake.shop.sales",
+    )
+    with accelerator.open(**settings) as acc:
+        for sql in asked:
+            with pytest.raises(UnknownTableError) as error:
+                acc.query(sql)
+            assert "set catalog_name: the catalog's database has tables of prod" in error.value.hint
+        with pytest.raises(UnknownTableError) as error:
+            acc.stream(asked[0])
+        assert "set catalog_name" in error.value.hint
+    ran = CliRunner().invoke(main, ["sql", "--warehouse", str(warehouse), asked[0]])
+    assert "hint: set catalog_name: the catalog's database has tables of prod" in ran.stderr
+    with accelerator.open(**settings, catalog_name="prod") as acc:
+        with pytest.raises(UnknownTableError) as error:
+            acc.query("SELECT count(*) FROM shop.other")
+        assert "catalog_name" not in error.value.hint
+
+
+@pytest.mark.parametrize(("beside", "warns"), [("3.1.1", True), ("2.3.3", False)])
+def test_pandas_3_beside_pyspark(monkeypatch: pytest.MonkeyPatch, beside: str, warns: bool) -> None:
+    monkeypatch.setattr(doctor, "version", lambda name: beside if name == "pandas" else "1.0")
+    found = [one for one in doctor._packages() if "createDataFrame" in one.said]
+    assert [one.status for one in found] == ["warning"] * warns
+    assert all(f"pandas {beside} ([spark] needs " in one.said for one in found)
+
+
+def test_pip_reports_versions_that_others_do_not_allow(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    python = tmp_path / "python"
+    conflict = "seaplane 2.1 has requirement pandas>=3, but you have pandas 2.3.3."
+    python.write_text(f"#!/bin/sh\necho '{conflict}'\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(doctor.sys, "executable", str(python))
+    (found,) = doctor._requirements()
+    assert (found.check, found.status, found.said) == ("requirements", "warning", conflict)
+    for unfit in ("#!/bin/sh\necho 'No module named pip' >&2\nexit 1\n", "#!/bin/sh\nexit 0\n"):
+        python.write_text(unfit)
+        assert not list(doctor._requirements())
+
+
+def test_another_distribution_wrote_over_ours(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed(name: str, files: dict[str, bytes]) -> None:
+        folder = tmp_path / f"{name.replace('-', '_')}-1.1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.1\n")
+        lines = []
+        for path, content in files.items():
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).write_bytes(content)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+            lines.append(f"{path},sha256={digest.rstrip('=')},{len(content)}")
+        lines.append(f"{folder.name}/RECORD,,")
+        (folder / "RECORD").write_text("\n".join(lines) + "\n")
+
+    def found_by(path: list[str]) -> list[Distribution]:
+        return list(distributions(path=path))
+
+    own = {"cubes/__init__.py": b"", "cubes/cube.py": b"ours", "indexes/__init__.py": b""}
+    installed("lakehouse-accelerator", own)
+    monkeypatch.setattr(own_packages, "distributions", lambda: found_by([str(tmp_path)]))
+    monkeypatch.setattr(
+        own_packages,
+        "distribution",
+        lambda name: next(one for one in found_by([str(tmp_path)]) if one.metadata["Name"] == name),
+    )
+    assert own_packages.faults() == []
+    assert _found("--warehouse", str(warehouse))[1]["names"][0] == "ok"
+    # Another distribution that was there before: ours works, and the other doesn't.
+    installed("cubes", {"cubes/__init__.py": b"theirs", "cubes/slicer.py": b""})
+    (tmp_path / "cubes/__init__.py").write_bytes(b"")
+    code, found = _found("--warehouse", str(warehouse))
+    assert (code, found["names"][0]) == (0, "warning")
+    assert "cubes 1.1 has files in the same folders" in found["names"][1]
+    # The other one came later.
+    (tmp_path / "cubes/__init__.py").write_bytes(b"theirs")
+    code, found = _found("--warehouse", str(warehouse))
+    assert (code, found["names"][0]) == (1, "error")
+    assert (
+        "the package cubes isn't as it was installed: cubes/__init__.py differs"
+        in found["names"][1]
+    )
+    assert "pip uninstall cubes, then pip install --force-reinstall" in found["names"][1]
+    # The other one has gone, and has taken files of ours with it.
+    (tmp_path / "cubes/cube.py").unlink()
+    monkeypatch.setattr(own_packages, "foreign", lambda: ["the package cubes is in no place"])
+    ((sentence, hint),) = own_packages.faults()
+    assert "cubes/__init__.py differs or is gone, and so do 1 more" in sentence
+    assert "pip install --force-reinstall" in hint
 
 
 def test_foreign_packages_of_our_names(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
