@@ -159,6 +159,7 @@ class Queries:
             with suppress(AcceleratorError):
                 rows = self.explainer.why_not(statement, sql)
                 ddl = next((row["ddl"] for row in rows if row["ddl"]), None)
+                hint = f"{error.hint}{ASKED_SINCE}{rows[0]['code']}: {rows[0]['reason']}"
                 hint = f"{hint}; without Spark: {ddl}" if ddl else hint
         return SparkMissingError(f"the statement needs Spark: {error.message}", hint=hint)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 REASONS: dict[str, str] = {
     "aggregate_not_in_cube": "The cube stores no state that this aggregate follows from.",
     "aggregate_unsupported": "The aggregate has no mergeable state.",
+    "answered": "Nothing stands in the way: the statement is answered without Spark.",
     "block_unsupported": "The statement isn't one SELECT over tables and joins.",
     "column_not_in_cube": "A group key or predicate needs a column that isn't a dimension.",
     "column_unknown": "A column isn't one of the tables that its SELECT reads.",
@@ -35,6 +36,7 @@ REASONS: dict[str, str] = {
     "folded_null": "Plain Spark may fail inside, for a comparison that it finds to be NULL.",
     "index_disabled": "The index was switched off.",
     "index_lacks": "No index tells which rows of a file pass and what they hold.",
+    "index_none": "There is no index on a column that the statement looks for.",
     "index_unreadable": "An index can't be read; what it would have left out is read.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
