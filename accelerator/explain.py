@@ -189,8 +189,8 @@ class Explanation:
                 built.setdefault(key, f"BUILD CUBE {name}")
         reasons = [(one.code, one.sentence) for one in self._unaided()]
         wanted = next((key for key in reasons if key in groups), None)
-        if wanted is not None and wanted[0] == "cubes_none" and self.suggested is None:
-            # No cube is proposed that would answer, so that none isn't what stands in the way.
+        if self.suggested is None and (wanted is None or wanted[0] in OF_DEFINITION):
+            # No cube is proposed that would answer: another reason stands in the way.
             wanted = next((key for key in groups if key[0] == _OF_FLOATS), wanted)
         found = []
         for key, names in groups.items():

@@ -16,6 +16,7 @@ from sqlglot import exp
 from accelerator.errors import AcceleratorError
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.quoting import backticked
+from rewrite.spark_words import KEYWORDS
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -83,7 +84,8 @@ def _index(
 
 
 def _name(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else backticked(name)
+    is_plain = _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS
+    return name if is_plain else backticked(name)
 
 
 def _tests(node: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
