@@ -143,7 +143,7 @@ def _uneven(tree: exp.SetOperation) -> Fault | None:
 
 
 def _is_counted(query: exp.Expression) -> bool:
-    """Whether it's a SELECT each of whose outputs is one column."""
+    """Decides whether it's a SELECT of mere columns and constants."""
     return isinstance(query, exp.Select) and all(
         isinstance(one.unalias(), (exp.Column, exp.Literal)) and not one.find(exp.Star)
         for one in query.expressions
@@ -176,7 +176,7 @@ def _tables_of(select: exp.Select, tables: Tables) -> list[tuple[exp.Table, Know
 
 
 class _Select:
-    """One SELECT over tables whose columns are known."""
+    """A SELECT over tables, with the columns of each."""
 
     def __init__(
         self, sql: str, select: exp.Select, tables: Sequence[tuple[exp.Table, Known]]
@@ -236,7 +236,7 @@ class _Select:
         return None
 
     def _no_number(self) -> Fault | None:
-        """WHERE of one comparison of a number with a text that is none.
+        """Judges a WHERE that compares a number with a text that is no number.
 
         Iceberg is given the predicate, so that Spark computes it for a table without rows, too.
         A LIMIT 0 would leave it out.
@@ -331,7 +331,7 @@ class _Select:
         return found
 
     def _is_column(self, column: exp.Column) -> bool:
-        """Whether it's surely a column of one of the tables, and no field inside one."""
+        """Decides whether it's surely a column of one of the tables, and no field inside one."""
         parts = [one.name.lower() for one in column.parts]
         if len(parts) == 1:
             return parts[0] in self._columns
@@ -347,7 +347,7 @@ class _Select:
 
 
 def _counts(output: exp.Expression) -> bool:
-    """Whether a star in it is that of `count(*)`."""
+    """Decides whether each star in it is that of `count(*)`."""
     return all(isinstance(one.parent, exp.Count) for one in output.find_all(exp.Star))
 
 
