@@ -1,7 +1,7 @@
 """The index that would help a statement over one table: its column, kind and DDL.
 
-Example: `WHERE trace_id = 'x'` is helped by BLOOM (trace_id). It looks at the conjuncts of WHERE that
-compare a column with constants, and suggests for the first column without an index.
+Example: `WHERE trace_id = 'x'` is helped by BLOOM (trace_id). The conjuncts of WHERE that compare a
+column with constants count; the suggestion is for the first column without an index.
 """
 
 from __future__ import annotations
