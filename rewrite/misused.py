@@ -244,7 +244,7 @@ class _Select:
         where = self._select.args.get("where")
         test = where.this if where is not None else None
         compares = isinstance(test, (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE))
-        if not compares or len(self._tables) != 1 or self._select.args.get("limit"):
+        if test is None or not compares or len(self._tables) != 1 or self._select.args.get("limit"):
             return None
         text, column = test.expression, test.this
         if isinstance(text, exp.Column):
@@ -351,16 +351,16 @@ def _counts(output: exp.Expression) -> bool:
     return all(isinstance(one.parent, exp.Count) for one in output.find_all(exp.Star))
 
 
-def _number(item: exp.Expression) -> int | None:
+def _number(item: exp.Expr) -> int | None:
     digits = isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit()
     return int(item.this) if digits else None
 
 
-def _aggregates(node: exp.Expression) -> Iterator[exp.Expression]:
+def _aggregates(node: exp.Expr) -> Iterator[exp.Expr]:
     return (one for one in node.find_all(*_AGGREGATES) if not one.args.get("expressions"))
 
 
-def _columns(node: exp.Expression) -> Iterator[exp.Column]:
+def _columns(node: exp.Expr) -> Iterator[exp.Column]:
     """The columns that stand outside of every function."""
     if isinstance(node, exp.Column):
         if not isinstance(node.this, exp.Star):

@@ -164,8 +164,8 @@ def _lacking(sql: str, tokens: Sequence[Token]) -> Fault | None:
             at = place_of(sql, token.start, token.end)
             return Fault(f"an expression lacks before {token.key}", at)
     for place, token in enumerate(tokens[:-3]):
-        behind = [one.key for one in tokens[place + 1 : place + 4]]
-        if token.key in (",", "SELECT") and behind[0] == "FROM" and behind[2] == ".":
+        keys = [one.key for one in tokens[place + 1 : place + 4]]
+        if token.key in (",", "SELECT") and keys[0] == "FROM" and keys[2] == ".":
             at = place_of(sql, token.start, token.end)
             return Fault(f"a column lacks between {token.key} and FROM", at)
     foreign = _foreign(sql, tokens)
