@@ -21,6 +21,7 @@ from accelerator.plans.share import SEGMENT
 from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import Tried, decoding_line
 from accelerator.scanned import Scanned
+from accelerator.suggested_index import SuggestedIndex
 from rewrite.bounds import tokens_of
 from rewrite.dialects import SPARK
 from rewrite.printable import one_line
@@ -31,6 +32,7 @@ _HEAD, _LINE, _LEFT = 60, 160, 64
 """Characters of the statement, of any text in the tree, and of what notes stand beside."""
 _LABEL, _NAMES, _PHRASE = 11, 12, 300
 _ENGINES = {"duckdb": "DuckDB in process", "spark": "Spark"}
+_OF_FLOATS = "float_order"
 _OF_COVERAGE = frozenset(
     {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
 )
@@ -155,6 +157,7 @@ class Explanation:
     suggested: Suggestion | None = None
     ran: Ran | None = None
     spark_is_set: bool = False
+    index: SuggestedIndex | None = None
 
     @property
     def bytes(self) -> int | None:
@@ -186,6 +189,9 @@ class Explanation:
                 built.setdefault(key, f"BUILD CUBE {name}")
         reasons = [(one.code, one.sentence) for one in self._unaided()]
         wanted = next((key for key in reasons if key in groups), None)
+        if self.suggested is None and (wanted is None or wanted[0] in OF_DEFINITION):
+            # No cube is proposed that would answer: another reason stands in the way.
+            wanted = next((key for key in groups if key[0] == _OF_FLOATS), wanted)
         found = []
         for key, names in groups.items():
             near = key == wanted
@@ -241,7 +247,25 @@ class Explanation:
             reason = f"{Declined('dearer').sentence} {would}"
             found = Unable((one.name,), "dearer", "", reason)
             rows.append(found.row())
+        self._add_index(rows)
+        if not rows:
+            engine = _ENGINES.get(self.plan.engine, self.plan.engine)
+            answered = Declined("answered", f"By {engine}.")
+            rows.append(Unable((), answered.code, answered.phrase, answered.sentence).row())
         return rows
+
+    def _add_index(self, rows: list[dict[str, Any]]) -> None:
+        """The index that would help: at the reason that it mends, else as a row of its own."""
+        index = self.index
+        if index is None:
+            return
+        for row in rows:
+            if row["code"] == _OF_FLOATS and index.kind == "BOUNDS":
+                row["ddl"] = row["ddl"] or index.ddl
+                return
+        lacks = Declined("index_none", index.detail)
+        found = Unable((), lacks.code, lacks.phrase, lacks.sentence, ddl=index.ddl)
+        rows.append(found.row())
 
     def text(self) -> str:
         """For people, in a terminal."""

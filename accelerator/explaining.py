@@ -22,6 +22,7 @@ from accelerator.plans import Plan
 from accelerator.scanned import Scanned, scanned_by
 from accelerator.stages import clocked
 from accelerator.statements.kinds import Query, Statement
+from accelerator.suggested_index import suggested_index
 from rewrite.block import Block
 from rewrite.errors import StatementError
 from rewrite.parse import PARSER_FAILS, parse
@@ -78,7 +79,16 @@ class Explainer:
     ) -> Explanation:
         config = self._services.config
         estimate = self._services.choice.estimate(bytes_read(plan))
-        return Explanation(sql, plan, plain, estimate, suggested, ran, config.engine == "spark")
+        index = None if self._uses_cube(plan) else suggested_index(sql, self._services)
+        return Explanation(
+            sql, plan, plain, estimate, suggested, ran, config.engine == "spark", index
+        )
+
+    def _uses_cube(self, plan: Plan) -> bool:
+        try:
+            return not self._services.store.registry().cubes.keys().isdisjoint(plan.used())
+        except AcceleratorError:
+            return False
 
     def _run(self, statement: Statement, limit: float) -> Ran:
         if not isinstance(statement, Query) or not _only_reads(statement.bare):

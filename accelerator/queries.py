@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +34,7 @@ from accelerator.errors import (
     RefusedError,
     RowRaisedError,
     SparkElsewhereError,
+    SparkMissingError,
 )
 from accelerator.execution import Execution
 from accelerator.failures import declined_for
@@ -139,6 +140,8 @@ class Queries:
         try:
             table = self.services.plain_table(sql)
         except EngineError as error:
+            if isinstance(error, SparkMissingError):
+                raise self._without_spark(sql, metrics, plan, error) from error
             if metrics.fallback is None or not error.hint:
                 raise
             error.hint = f"{error.hint}{ASKED_SINCE}{metrics.fallback}"
@@ -166,6 +169,22 @@ class Queries:
             return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
         metrics = Metrics(engine="none", execution_ms=_ms(began))
         return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")
+
+    def _without_spark(
+        self, sql: str, metrics: Metrics, plan: Plan | None, error: SparkMissingError
+    ) -> SparkMissingError:
+        """The error of a statement that is right: why it needs Spark, and what answers without."""
+        hint = error.hint
+        if metrics.fallback is not None:
+            hint = f"{hint}{ASKED_SINCE}{metrics.fallback}"
+        if plan is not None:
+            statement = Query(sql, sql)
+            with suppress(AcceleratorError):
+                rows = self.explainer.why_not(statement, sql)
+                ddl = next((row["ddl"] for row in rows if row["ddl"]), None)
+                hint = f"{error.hint}{ASKED_SINCE}{rows[0]['code']}: {rows[0]['reason']}"
+                hint = f"{hint}; without Spark: {ddl}" if ddl else hint
+        return SparkMissingError(f"the statement needs Spark: {error.message}", hint=hint)
 
     def check(self, statement: Statement) -> None:
         """Raises what is surely wrong with a statement for which Spark would be started."""

@@ -21,7 +21,7 @@ from bench import base_statements, shows, snippets, typos
 from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
-from tests.support.mistakes import mistakes, places, said
+from tests.support.mistakes import judged, mistakes, outcomes, places, said
 
 HERE = Path(__file__).parents[1]
 _PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
@@ -207,10 +207,11 @@ def _mistakes(root: Path, failed: list[str]) -> dict[str, int]:
     every = mistakes()
     (root / "mistakes").mkdir()
     with places(root / "mistakes") as at:
+        answers = outcomes(at)
         for number, one in enumerate(every):
             own = root / "mistakes" / str(number)
             own.mkdir()
-            found = said(one, at, own)
+            found = judged(one, answers[one.sql]) if one.sql else said(one, at, own)
             clear += not found
             failed += [f"{one.name}: {found}"] if found else []
     return {"mistakes_clear_of": len(every), "mistakes_clear": clear}

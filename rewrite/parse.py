@@ -48,6 +48,8 @@ _TESTED = re.compile(
     r"(?:between|in|like|ilike|rlike|regexp|div)\b)",
     re.IGNORECASE,
 )
+_CLASSES = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
+_NO_OUTPUTS = re.compile(r"\bselect\s*(?:/\*.*?\*/\s*)?(?:from\b|\)|$)", re.IGNORECASE)
 _TESTS = ("null", "true", "false", "unknown")
 # The parser writes units out, which Spark doesn't know short: trunc(d, 'W') is NULL.
 _FIRST_UNIT = re.compile(r"\s*\(\s*'([a-z]+)'\s*,", re.IGNORECASE)
@@ -78,6 +80,8 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
         raise TooDeepError("Its operators are nested too deeply.") from error
     if dialect == "spark" and not sql.isascii():
         _check_letters(tree)
+    if _NO_OUTPUTS.search(sql) and any(not one.expressions for one in tree.find_all(exp.Select)):
+        raise UnsureError("A SELECT has no columns.")
     for node in tree.find_all(exp.Func):
         start, end = node.meta_get("start"), node.meta_get("end")
         if start is not None and end is not None:
@@ -144,7 +148,7 @@ def _check_conserved(tree: exp.Expression, tokens: list[Token]) -> None:
 def unparsed(error: SqlglotError, otherwise: str = "parse_failed") -> Declined:
     """Returns the reason of an error of `parse`; `otherwise` is its code within the bounds."""
     code = CODE if isinstance(error, TooDeepError) else otherwise
-    return Declined(code, str(error).splitlines()[0])
+    return Declined(code, _CLASSES.sub("an expression lacks", str(error).splitlines()[0]))
 
 
 class UnsureError(ParseError):

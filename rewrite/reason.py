@@ -13,6 +13,7 @@ CATALOG_NEEDS_SPARK = "catalog_needs_spark"
 REASONS: dict[str, str] = {
     "aggregate_not_in_cube": "The cube stores no state that this aggregate follows from.",
     "aggregate_unsupported": "The aggregate has no mergeable state.",
+    "answered": "Nothing stands in the way: the statement is answered without Spark.",
     "block_unsupported": "The statement isn't one SELECT over tables and joins.",
     CATALOG_NEEDS_SPARK: "Only Spark is certain to know what the statement shows.",
     "column_not_in_cube": "A group key or predicate needs a column that isn't a dimension.",
@@ -37,6 +38,7 @@ REASONS: dict[str, str] = {
     "folded_null": "Plain Spark may fail inside, for a comparison that it finds to be NULL.",
     "index_disabled": "The index was switched off.",
     "index_lacks": "No index tells which rows of a file pass and what they hold.",
+    "index_none": "There is no index on a column that the statement looks for.",
     "index_unreadable": "An index can't be read; what it would have left out is read.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",

@@ -4,6 +4,8 @@ Spark's own parser isn't here, so that a fault is claimed only where its grammar
 - a quote or comment has no end, a parenthesis no partner;
 - a word stands where the grammar has only words of its own: in front of a statement, or behind
   CREATE, INSERT and the like. A word that its lexer has no token for is none of these;
+- a second statement follows a query;
+- an operand lacks behind a sign, or END behind CASE WHEN;
 - in a query, a third name follows two: `a FORM t`. A name may have an alias behind it, of one name;
   nothing in the grammar of queries has three identifiers in a row, an identifier before a whole
   number, or two behind a literal. LATERAL VIEW alone has two behind a parenthesis.
@@ -65,6 +67,11 @@ _LETTERS_MIN = 3
 """Of a word that may be a misspelt keyword: shorter ones are near to many."""
 _SHOWN = 60
 _CHANGES = frozenset(("DELETE", "INSERT", "MERGE", "UPDATE"))
+_ONE_STATEMENT = frozenset((*_QUERIES, "(", "DELETE", "DESCRIBE", "DROP", "INSERT", "MERGE"))
+_ONE_STATEMENT |= frozenset(("SHOW", "UPDATE", "VALUES"))
+"""First words of statements that have no semicolons inside."""
+_BEFORE_OPERANDS = frozenset((",", "=", "+", "-", "/", "%", "<"))
+"""Signs that are never the last ones of an expression."""
 PARSE_SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
 
 
@@ -73,9 +80,10 @@ class Fault:
     """What is wrong in a sentence, where, under which of Spark's classes, and what was meant."""
 
     message: str
-    at: Place
+    at: Place | None
     suggestions: tuple[str, ...] = ()
     error_class: str = PARSE_SYNTAX_ERROR
+    hint: str = ""
 
 
 def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ()) -> Fault | None:
@@ -98,13 +106,14 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
     if first.key == "EXPLAIN" and any(one.key in ("RESET", "SET") for one in tokens[1:3]):
         return None  # behind which Spark takes any text
     if any(one.key == ";" for one in tokens[:-1]):
-        return None  # several statements, or the body of one
+        return _second_statement(sql, tokens)
     if first.key in _ICEBERGS:
         return _unknown_second(sql, tokens, behind)
     return (
         _unclosed(sql, tokens)
         or _unpaired(sql, tokens)
         or _unknown_second(sql, tokens, behind)
+        or _lacking(sql, tokens)
         or _unknown_clause(sql, tokens)
     )
 
@@ -128,6 +137,73 @@ def _unclosed(sql: str, tokens: Sequence[Token]) -> Fault | None:
         return Fault("a comment isn't closed", at, error_class="UNCLOSED_BRACKETED_COMMENT")
     what = "a name in backticks" if last.key == "`" else "a text in quotes"
     return Fault(f"{what} isn't closed", at)
+
+
+def _second_statement(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """The statement behind a query's semicolon; other statements may have semicolons inside."""
+    if tokens[0].key not in _ONE_STATEMENT:
+        return None
+    end = next(place for place, one in enumerate(tokens) if one.key == ";")
+    second = next((one for one in tokens[end:] if one.key != ";"), None)
+    if second is None:
+        return None
+    at = place_of(sql, second.start, second.end)
+    return Fault("a second statement begins", at, hint="give one statement at a time")
+
+
+def _lacking(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """An operand of a query that lacks behind a sign; END that lacks behind CASE WHEN."""
+    if tokens[0].key not in (*_QUERIES, "(") or _piped(tokens):
+        return None
+    tokens = tokens[:-1] if tokens[-1].key == ";" else tokens
+    for before, token in pairwise(tokens):
+        apart = before.end < token.start
+        if (before.key in _BEFORE_OPERANDS and token.key in (",", ")")) or (
+            before.key in ("=", "/", "%") and token.key in ("=", "/", "%") and apart
+        ):
+            at = place_of(sql, token.start, token.end)
+            return Fault(f"an expression lacks before {token.key}", at)
+    for place, token in enumerate(tokens[:-3]):
+        keys = [one.key for one in tokens[place + 1 : place + 4]]
+        if token.key in (",", "SELECT") and keys[0] == "FROM" and keys[2] == ".":
+            at = place_of(sql, token.start, token.end)
+            return Fault(f"a column lacks between {token.key} and FROM", at)
+    foreign = _foreign(sql, tokens)
+    if foreign is not None:
+        return foreign
+    last = tokens[-1]
+    ends = [one.key for one in tokens[-2:]] in (["GROUP", "BY"], ["ORDER", "BY"])
+    if ends and len(tokens) > 3 and (tokens[-3].is_name or tokens[-3].key == ")"):
+        at = place_of(sql, tokens[-2].start, last.end)
+        return Fault(f"the query ends behind {tokens[-2].key} BY, where a column lacks", at)
+    if last.key in _BEFORE_OPERANDS:
+        at = place_of(sql, last.start, last.end)
+        return Fault(f"the query ends behind {last.key}, where an expression lacks", at)
+    if not any(one.key == "END" for one in tokens):
+        for case, when, behind in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            operand = behind.is_name or behind.kind in ("number", "string")
+            if (case.key, when.key) == ("CASE", "WHEN") and operand:
+                return Fault("CASE lacks its END", place_of(sql, case.start, case.end))
+    return None
+
+
+def _foreign(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """Clauses of other systems: TOP 5, LIMIT 5, 10, names in brackets."""
+    for place, (before, token) in enumerate(pairwise(tokens), start=1):
+        behind = tokens[place + 1] if place + 1 < len(tokens) else None
+        at = place_of(sql, token.start, token.end)
+        if before.key == "SELECT" and token.key == "[":
+            return Fault("a column's name is in brackets", at, hint="write it in backticks: `x`")
+        if behind is None or behind.kind != "number":
+            continue
+        number = sql[behind.start : behind.end]
+        if before.key == "SELECT" and token.key == "TOP" and behind.start > token.end:
+            return Fault("SELECT has no TOP", at, hint=f"end the query with LIMIT {number}")
+        comma = tokens[place + 2].key == "," if place + 2 < len(tokens) else False
+        if token.key == "LIMIT" and comma and (before.is_name or before.key == ")"):
+            hint = f"write LIMIT rows OFFSET {number}"
+            return Fault("LIMIT has one number", at, hint=hint)
+    return None
 
 
 def _unpaired(sql: str, tokens: Sequence[Token]) -> Fault | None:

@@ -62,6 +62,8 @@ class Known:
 
     columns: tuple[str, ...]
     names: frozenset[str]
+    numbers: frozenset[str] = frozenset()
+    """Columns of whole numbers, in lower case, as far as their types are known."""
 
 
 class Tables(Protocol):
@@ -203,9 +205,7 @@ class _Relations:
         return self._column() if whole and self._is_read() else None
 
     def _is_read(self) -> bool:
-        nodes = self._tree.walk()
-        read = all(isinstance(n, _READ) and not isinstance(n, _UNREAD) for n in nodes)
-        return read and all(map(self._is_named, self._tree.find_all(exp.Select)))
+        return is_read(self._tree) and all(map(self._is_named, self._tree.find_all(exp.Select)))
 
     def _is_named(self, select: exp.Select) -> bool:
         """Whether nothing gives a SELECT in another columns of names that stand nowhere.
@@ -301,6 +301,11 @@ class _Relations:
         if not isinstance(start, int) or not isinstance(end, int):
             start, end = 0, 0
         return place_of(self._sql, start, end + 1)
+
+
+def is_read(tree: exp.Expression) -> bool:
+    """Returns whether all of the tree is of kinds whose columns are judged here."""
+    return all(isinstance(n, _READ) and not isinstance(n, _UNREAD) for n in tree.walk())
 
 
 def _may_be(name: str, known: set[str] | frozenset[str]) -> bool:

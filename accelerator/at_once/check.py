@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from accelerator.errors import (
     AcceleratorError,
+    ParameterError,
     StatementError,
     UnknownColumnError,
     UnknownFunctionError,
@@ -19,14 +20,25 @@ from accelerator.metadata_table import SUFFIX
 from accelerator.statements.forms import FORMS
 from accelerator.statements.grammar import BEGINNINGS, vacuum_fault
 from accelerator.statements.kinds import Other, Query, Statement
+from accelerator.statements.nearly_ours import nearly_ours
 from rewrite.closest import did_you_mean
 from rewrite.dotted import joined
+from rewrite.misused import CAST, UNBOUND, misuse, unbound
 from rewrite.printable import one_line
 from rewrite.syntax import Fault, syntax_fault
 from rewrite.unknown import TABLE, Tables, Unknown, unknown_name, unknown_target
 
 _NAME_MAX = 120
-_PARSING = ("PARSE_SYNTAX_ERROR", "UNCLOSED_BRACKETED_COMMENT")
+_PARSING = (
+    *("INVALID_STATEMENT_OR_CLAUSE", "PARSE_SYNTAX_ERROR", "UNCLOSED_BRACKETED_COMMENT"),
+    *("_LEGACY_ERROR_TEMP_0064",),
+)
+_EXCEPTIONS = {
+    **dict.fromkeys(_PARSING, "ParseException"),
+    CAST: "NumberFormatException",
+    "UNSUPPORTED_FEATURE.CREATE_PIPELINE_DATASET_QUERY_EXECUTION": "UnsupportedOperationException",
+}
+"""Spark's exceptions that aren't AnalysisException, by the class of the error."""
 _WORDS = tuple(form.words for form in FORMS)
 _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
     "function": (UnknownFunctionError, "there is no function", "SHOW FUNCTIONS lists them"),
@@ -41,15 +53,17 @@ def check(statement: Statement, tables: Tables) -> None:
         if SUFFIX in statement.bare.lower():
             return  # a table of files, which is ours
         if not statement.translated:
-            raise_fault(syntax_fault(statement.bare))
+            raise_fault(syntax_fault(statement.bare) or unbound(statement.bare))
         unknown = unknown_name(statement.bare, tables)
         if unknown is not None and statement.translated:  # its place is one of another text
             unknown = replace(unknown, at=None)
         raise_unknown(unknown)
+        raise_fault(misuse(statement.bare, tables, placed=not statement.translated))
     elif isinstance(statement, Other):
         own = vacuum_fault(statement.sql)
         if own is not None:
             raise own
+        raise_fault(nearly_ours(statement.sql, tables))
         raise_fault(syntax_fault(statement.sql, BEGINNINGS, _WORDS))
         raise_unknown(unknown_target(statement.sql, tables))
     else:
@@ -66,9 +80,10 @@ def _check_table(statement: Statement, tables: Tables) -> None:
 def raise_fault(fault: Fault | None) -> None:
     """The fault of the syntax as an error, if there is one."""
     if fault is not None:
-        raise sparks_too(StatementError, fault.error_class)(
+        kind = ParameterError if fault.error_class == UNBOUND else StatementError
+        raise sparks_too(kind, fault.error_class)(
             fault.message,
-            hint=did_you_mean(fault.suggestions) or "mend the statement at the mark",
+            hint=did_you_mean(fault.suggestions) or fault.hint or "mend the statement at the mark",
             error_class=fault.error_class,
             at=fault.at,
             suggestions=fault.suggestions,
@@ -101,9 +116,7 @@ def sparks_too(kind: type[AcceleratorError], error_class: str) -> type[Accelerat
     Who catches Spark's error for a statement has imported it.
     """
     home = sys.modules.get("pyspark.errors")
-    sparks = getattr(
-        home, "ParseException" if error_class in _PARSING else "AnalysisException", None
-    )
+    sparks = getattr(home, _EXCEPTIONS.get(error_class, "AnalysisException"), None)
     if sparks is None:
         return kind
     members = {"__doc__": kind.__doc__, "getCondition": lambda error: error.error_class}

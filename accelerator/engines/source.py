@@ -43,7 +43,7 @@ class SparkSource:
                     self._engine = self._make()
                 except ImportError as error:
                     raise SparkMissingError(
-                        f"PySpark can't be imported: {error}",
+                        f"PySpark isn't installed ({error})",
                         hint=INSTALL,
                     ) from error
             return self._engine

@@ -175,6 +175,8 @@ def _index(reader: Reader, created: CreateIndex) -> Statement:
         raise reader.error("either OR REPLACE or IF NOT EXISTS, not both")
     reader.expect("(")
     column = reader.path("a column's name")
+    if reader.at(","):
+        raise reader.error(") (an index has one column: create an index for each)")
     reader.expect(")")
     options = reader.options() if reader.take("WITH") else ()
     deferred = reader.take("DEFERRED")

@@ -19,7 +19,7 @@ def _sound(outcomes: list[Outcome]) -> None:
         if one.code:
             assert one.hint, one
         if one.code == "spark_missing":
-            assert "PySpark can't be imported" in one.message
+            assert "PySpark isn't installed" in one.message
             assert "lakehouse-accelerator[spark]" in one.hint
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from rewrite.reason import REASONS
+from tests.support.extent import sized
+from tests.support.statements import FOLDER, read
 
 _FACT = pa.schema(
     [("k", pa.int64()), ("day", pa.date32()), ("v", pa.int32()), ("x", pa.float64()),
@@ -22,6 +27,7 @@ def acc(tmp_path_factory):
     catalog = SqlCatalog("lake", **properties)
     catalog.create_namespace("d")
     catalog.create_table("d.facts", _FACT).append(pa.Table.from_pylist([{"v": 5}], _FACT))
+    catalog.create_table("d.floats", _FACT).append(pa.Table.from_pylist([{"x": 1.5}], _FACT))
     catalog.create_table("d.dims", _DIMENSION).append(pa.Table.from_pylist([{}], _DIMENSION))
     with accelerator.open(root) as session:
         session.query(
@@ -64,7 +70,6 @@ def test_a_proposed_cube_would_match(acc, sql) -> None:
     "sql",
     [
         "SELECT rand(), count(*) FROM lake.d.facts GROUP BY 1",
-        "SELECT count(*) FROM lake.d.facts WHERE x > 0.5",  # a floating dimension serves only whole
         "SELECT sum(DISTINCT x) FROM lake.d.facts",
     ],
 )
@@ -101,3 +106,46 @@ def test_why_rows_of_a_file_are_read(tmp_path) -> None:
         whole = acc.why_not("SELECT count(*), max(w) FROM lake.d.t WHERE v > 2")
         assert not [row for row in whole if row["cube"] == "indexes"]
         assert not acc.spark_started
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "code"),
+    [
+        ("k = 7", "BLOOM", "index_none"),
+        ("`select` LIKE '%needle%'", "NGRAM_BLOOM", "index_none"),
+        ("contains(`select`, 'needle')", "NGRAM_BLOOM", "index_none"),
+        ("day BETWEEN DATE'2024-01-01' AND DATE'2024-02-01'", "RANGE", "index_none"),
+        ("x > 0.5", "BOUNDS", "float_order"),
+    ],
+)
+def test_the_index_that_would_help_has_its_ddl(acc, where, kind, code) -> None:
+    """A floating dimension serves only whole, so that no cube is proposed for `x > 0.5`."""
+    for outputs in ("*", "count(*)"):
+        sql = f"SELECT {outputs} FROM lake.d.floats WHERE {where}"
+        found = [row for row in acc.why_not(sql) if f"USING {kind} " in (row["ddl"] or "")]
+        assert [row["code"] for row in found] == [code], acc.why_not(sql)
+    name = found[0]["ddl"].split()[2]
+    acc.query(f"{found[0]['ddl']} DEFERRED")
+    assert not any(f"USING {kind}" in (row["ddl"] or "") for row in acc.why_not(sql))
+    acc.query(f"DROP INDEX {name}")
+
+
+def test_doubles_stand_in_the_way_and_no_missing_cube(acc) -> None:
+    sql = "SELECT sum(v) FROM lake.d.floats WHERE x > 0.5"
+    row = acc.why_not(sql)[0]
+    assert (row["code"], row["nearest"]) == ("float_order", True)
+    acc.query(row["ddl"])
+    assert acc.query(sql).metrics.engine == "duckdb"
+    acc.query(f"DROP INDEX {row['ddl'].split()[2]}")
+
+
+def test_there_is_always_an_answer(acc) -> None:
+    texts = [one.text for path in sorted(FOLDER.glob("*.slt")) for one in read(path).blocks]
+    queries = [one for one in texts if one.lstrip("( ").upper().startswith(("SELECT", "WITH"))]
+    tried = random.Random(48).sample(queries, k=sized(150, full=len(queries)))
+    answered = ["SELECT 1", "SELECT k FROM lake.d.facts"]
+    for sql in (*answered, *tried):
+        rows = acc.why_not(sql)
+        assert rows, sql
+        assert all(row["code"] in REASONS and row["reason"] for row in rows), sql
+    assert [acc.why_not(sql)[0]["code"] for sql in answered] == ["answered"] * 2

@@ -71,7 +71,7 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         "none",
     ]
     assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1, 1]
-    assert refused[0].startswith("PySpark can't be imported")
+    assert refused[0].startswith("the statement needs Spark: PySpark isn't installed")
     assert "lakehouse-accelerator[spark]" in refused[1]
     assert mistyped[0] == "there is no function foo"
     assert "lakehouse-accelerator[text]" in chinese[0]

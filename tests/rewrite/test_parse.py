@@ -62,3 +62,16 @@ def test_a_refused_text_is_read_once_and_a_query_twice(sql: str, trees: int, mon
     with suppress(ParseError):
         parse(sql)
     assert texts == [sql] * trees
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT FROM t",
+        "SELECT /* all */ FROM shop.t",
+        "SELECT a FROM t WHERE EXISTS (SELECT FROM u)",
+    ],
+)
+def test_a_select_without_columns_is_refused(sql: str) -> None:
+    with pytest.raises(UnsureError):
+        parse(sql)

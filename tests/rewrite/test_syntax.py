@@ -67,6 +67,7 @@ def test_valid_statements_have_no_fault() -> None:
 def test_a_misspelt_word_is_found(sql: str, word: str, near: tuple[str, ...]) -> None:
     fault = syntax_fault(sql)
     assert fault is not None
+    assert fault.at is not None
     assert fault.at.column == sql.index(f" {word}") + 2
     assert fault.suggestions == near
 
@@ -81,7 +82,7 @@ def test_a_misspelt_word_is_found(sql: str, word: str, near: tuple[str, ...]) ->
             *("SELECT a * b c FROM t", "ALTER TABLE t ADD PARTITION FIELD a)", "CALL f(1"),
         ),
         *("SELECT a, FROM t", "SET a = (", "ADD JAR /a'b", "lbl: BEGIN SELECT 1; END"),
-        *("BEGIN SELECT a FORM t; END", "SELECT ${x FROM t", "SELECT a; SELECT (", "SELECT $$(a$$"),
+        *("BEGIN SELECT a FORM t; END", "SELECT ${x FROM t", "SELECT a;;", "SELECT $$(a$$"),
         *("SELECT /*+ a b c */ 1", "SELECT c FROM t LATERAL VIEW f(a) b c", "SHOW MINE FUNCTIONS"),
         *("SELECT INTERVAL 1 a b", "SELECT x 'a', y 'b' FROM t", "SELECT a.b c, d.e f", "", "  "),
         *("SELECT 1 /* a /* b */", "FROM t |> AS u |> SELECT a b c", "SELECT a.1 b"),
@@ -89,6 +90,31 @@ def test_a_misspelt_word_is_found(sql: str, word: str, near: tuple[str, ...]) ->
 )
 def test_what_may_be_right_has_no_fault(sql: str) -> None:
     assert syntax_fault(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "column"),
+    [
+        ("SELECT a; SELECT 1", 11),
+        ("SHOW TABLES; SHOW TABLES", 14),
+        ("SELECT a, FROM s.t", 9),
+        ("SELECT FROM s.t", 1),
+        ("SELECT f(a,)", 12),
+        ("SELECT a,, b", 10),
+        ("SELECT a WHERE a = = 1", 20),
+        ("SELECT a WHERE a =", 18),
+        ("SELECT a FROM t GROUP BY", 17),
+        ("SELECT CASE WHEN a = 1 THEN 2 FROM t", 8),
+        ("SELECT TOP 5 a FROM t", 8),
+        ("SELECT a FROM t LIMIT 5, 10", 17),
+        ("SELECT [a] FROM t", 8),
+    ],
+)
+def test_what_lacks_or_is_foreign_is_found(sql: str, column: int) -> None:
+    fault = syntax_fault(sql)
+    assert fault is not None
+    assert fault.at is not None
+    assert fault.at.column == column
 
 
 @given(st.text(max_size=60), st.integers(0, 60), st.integers(0, 60))

@@ -18,6 +18,7 @@ from rewrite.spark_words import FUNCTIONS, KEYWORDS
 from rewrite.syntax import syntax_fault
 from tests.support.at_once import told_at_once
 from tests.support.extent import sized
+from tests.support.mistakes import Mistake, told_of_spark
 from tests.support.statements import FOLDER, read
 from tests.support.typos import Typo, typos
 
@@ -73,6 +74,28 @@ _ANSWERED = [
     "SELECT amount by FROM shop.sales",
     "SELECT * EXCEPT (region) FROM shop.sales",
     "SELECT region FROM shop.sales ORDER BY ALL",
+    "SELECT region, sum(amount) FROM shop.sales GROUP BY region ORDER BY 2",
+    "SELECT store + 1, count(*) FROM shop.sales GROUP BY store",
+    "SELECT store s, max(amount) FROM shop.sales GROUP BY s HAVING max(amount) > 1",
+    "SELECT region, store, sum(amount) FROM shop.sales GROUP BY 1, store",
+    "SELECT upper(region) AS r, count(*) FROM shop.sales GROUP BY r",
+    "SELECT upper(region), count(*) FROM shop.sales GROUP BY upper(region)",
+    "SELECT region, count(*) FROM shop.sales GROUP BY ALL",
+    "SELECT region, store, count(*) FROM shop.sales GROUP BY ROLLUP (region, store)",
+    "SELECT any_value(region), sum(amount) FROM shop.sales",
+    "SELECT 1 + 2, sum(amount) FROM shop.sales",
+    "SELECT mode(region), bit_or(store), count(*) FROM shop.sales",
+    "SELECT amount + 1 AS amount, count(*) FROM shop.sales GROUP BY amount + 1",
+    "SELECT amount AS a, a + 1 AS b, count(*) FROM shop.sales GROUP BY amount",
+    "SELECT sales.store, count(*) FROM shop.sales GROUP BY store",
+    "SELECT s.store, t.id, count(*) FROM shop.sales s JOIN shop.stores t ON s.store = t.id"
+    " GROUP BY s.store, t.id",
+    "SELECT *, count(*) FROM shop.stores GROUP BY id, city",
+    "SELECT CASE WHEN store = 1 THEN 'x' END, count(*) FROM shop.sales GROUP BY store",
+    "SELECT abs(store), lower(region), length(region) FROM shop.sales WHERE store = '1'",
+    "SELECT store FROM shop.sales WHERE amount > -1 ORDER BY 1 LIMIT 5",
+    "SELECT CAST(NULL AS ARRAY<INT>) a, CAST(NULL AS STRUCT<date:INT, b: INT>) b",
+    "SELECT store FROM shop.sales UNION SELECT id FROM shop.stores",
     "FROM shop.sales SELECT region r WHERE amount > 1",
     "FROM shop.sales |> WHERE amount > 1 |> SELECT region r",
     "TABLE shop.sales",
@@ -104,10 +127,11 @@ def spark(spark_warehouse: Any) -> Iterator[Any]:
     found = spark_warehouse.spark
     found.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
     found.sql("CREATE TABLE lake.shop.sales (store INT, amount BIGINT, region STRING)")
+    found.sql("CREATE TABLE lake.shop.empty (store INT, amount BIGINT, region STRING)")
     found.sql("CREATE TABLE lake.shop.stores (id INT, city STRING)")
     found.sql("INSERT INTO lake.shop.sales VALUES (1, 5, 'a'), (2, 7, 'b')")
     yield found
-    for name in ("sales", "stores"):
+    for name in ("sales", "stores", "empty"):
         found.sql(f"DROP TABLE lake.shop.{name} PURGE")
     found.sql("DROP NAMESPACE lake.shop")
     found.conf.unset("spark.sql.some.key")  # which one of the statements sets
@@ -145,6 +169,17 @@ def test_spark_says_the_same_of_a_typo(spark: Any, typo: Typo) -> None:
 def test_what_spark_answers_has_no_error(spark_warehouse: Any, spark: Any, sql: str) -> None:
     assert _condition(spark, sql) is None
     assert told_at_once(spark_warehouse.lake, sql) is None
+
+
+@pytest.mark.parametrize("mistake", told_of_spark(), ids=lambda one: one.name)
+def test_spark_says_the_same_of_a_mistake(spark: Any, mistake: Mistake) -> None:
+    asked = spark.sql
+    try:
+        asked(mistake.sql).collect()
+    except PySparkException as error:
+        assert error.getCondition() == mistake.spark
+    else:
+        pytest.fail("Spark answers it")
 
 
 def test_our_errors_are_sparks_too_where_it_is_loaded(spark: Any) -> None:

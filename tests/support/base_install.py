@@ -40,6 +40,7 @@ with accelerator.open(folder, **settings) as acc:
             outcome |= {"engine": answer.metrics.engine, "rows": answer.arrow().num_rows}
         except accelerator.AcceleratorError as error:
             outcome |= {"code": error.code, "message": error.message, "hint": error.hint}
+            outcome["error_class"] = error.error_class
             outcome["left"] = state(acc) != before
         except BaseException as error:
             outcome["raised"] = f"{type(error).__name__}: {error}"
@@ -61,6 +62,7 @@ class Outcome:
     code: str = ""
     message: str = ""
     hint: str = ""
+    error_class: str = ""
     left: bool = False
     raised: str = ""
 

@@ -17,11 +17,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator.config import CATALOG_FILE
+from tests.support.base_install import Outcome, run
 from tests.support.rest_catalog import RestCatalogServer
 
 FILE = Path(__file__).parents[1] / "accelerator" / "mistakes" / "mistakes.toml"
 _HOUSE = Path(__file__).parents[2]
 _STACK = re.compile(r"Traceback \(most recent|^\s+at [\w.$]+\(|^  File \"", re.MULTILINE)
+_PARSER = re.compile(r"sqlglot|<class |TokenType")
 _SENTENCES_MAX = 300
 """Characters of what is wrong, and of what to do."""
 _SCRIPT = """
@@ -41,6 +43,8 @@ class Mistake:
     name: str
     what: str
     hint: str
+    sql: str = ""
+    spark: str = ""
     run: list[str] = field(default_factory=list)
     python: str = ""
     code: str = ""
@@ -72,11 +76,45 @@ def places(folder: Path) -> Iterator[Places]:
         "lake", uri=f"sqlite:///{warehouse / CATALOG_FILE}", warehouse=warehouse.as_uri()
     )
     catalog.create_namespace("shop")
-    rows = pa.table({"store": pa.array([1, 2], pa.int32()), "amount": pa.array([5, 7])})
+    rows = pa.table(
+        {
+            "store": pa.array([1, 2], pa.int32()),
+            "amount": pa.array([5, 7]),
+            "region": ["east", "west"],
+        }
+    )
     catalog.create_table("shop.sales", rows.schema).append(rows)
+    catalog.create_table("shop.empty", rows.schema)
     with RestCatalogServer(catalog).running() as server:
         yield Places(warehouse, server.uri)
     catalog.engine.dispose()
+
+
+def told_of_spark() -> list[Mistake]:
+    """The mistakes of statements for which Spark has an error of its own."""
+    return [one for one in mistakes() if one.spark]
+
+
+def outcomes(at: Places) -> dict[str, Outcome]:
+    """Runs the statements among the mistakes in one process without PySpark, by their text."""
+    texts = [one.sql for one in mistakes() if one.sql]
+    return {one.sql: one for one in run(at.warehouse, texts)}
+
+
+def judged(mistake: Mistake, outcome: Outcome) -> str:
+    """Returns what is wrong with a statement's error; empty if it's clear."""
+    if outcome.raised or not outcome.code:
+        return outcome.raised or "it has an answer"
+    found = [] if outcome.code == mistake.code else [f"the code {outcome.code}"]
+    found += [] if mistake.what in outcome.message else [f"the message {outcome.message!r}"]
+    found += [] if mistake.hint in outcome.hint else [f"the hint {outcome.hint!r}"]
+    found += [] if outcome.error_class == mistake.spark else [f"class {outcome.error_class!r}"]
+    shown = f"{outcome.message} {outcome.hint}"
+    found += ["a class of the parser"] if _PARSER.search(shown) else []
+    missing = mistake.code != "spark_missing" and "PySpark" in shown
+    found += ["PySpark is blamed"] if missing else []
+    found += ["it left something"] if outcome.left else []
+    return "; ".join(found)
 
 
 def said(mistake: Mistake, at: Places, root: Path) -> str:

@@ -1,0 +1,370 @@
+"""Misuses of columns, aggregates and positions that Spark surely refuses, found without Spark.
+
+Example: `SELECT store, sum(amount) FROM sales` doesn't group `store`. Promise: a fault has Spark's
+class, and a statement that Spark answers has none. So only SELECTs are judged whose names are all
+read here: over tables, without subqueries in FROM, windows or functions of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from rewrite.parse import parse
+from rewrite.place import Place, place_of
+from rewrite.scan import Token, scanned
+from rewrite.syntax import Fault
+from rewrite.unknown import Known, Tables, is_read
+
+CAST = "CAST_INVALID_INPUT"
+UNBOUND = "UNBOUND_SQL_PARAMETER"
+_ARITY = "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"
+_CHARACTERS_MAX = 20_000
+_NO_NUMBER = re.compile(r"(?!inf|nan)[A-Za-z]+", re.IGNORECASE)
+"""Texts that surely are no number to Spark."""
+_AGGREGATES: tuple[type[exp.Expr], ...] = (exp.Avg, exp.Count, exp.Max, exp.Min, exp.Sum)
+_PASSED: tuple[type[exp.Expr], ...] = (
+    *(exp.Alias, exp.Binary, exp.Case, exp.Cast, exp.If, exp.Unary),
+)
+"""Kinds of nodes that need each of their columns for each row."""
+_CLAUSES = frozenset(
+    ("distinct", "expressions", "from_", "from", "group", "having", "joins", "limit", "offset")
+) | {"order", "where"}
+_OF_ONE = frozenset(("ABS", "AVG", "LENGTH", "LOWER", "MAX", "MIN", "SUM", "UPPER"))
+"""Functions of one argument."""
+_BEFORE_CALLS = frozenset(("SELECT", "(", "=", "+", "/", "<"))
+"""Tokens behind which a name with parentheses is surely a call."""
+
+
+def misuse(sql: str, tables: Tables, *, placed: bool = True) -> Fault | None:
+    """The first misuse in a query; without its place unless it's `placed`."""
+    found = None if len(sql) > _CHARACTERS_MAX or "/*+" in sql else _misuse(sql, tables)
+    return found if found is None or placed else replace(found, at=None)
+
+
+def _misuse(sql: str, tables: Tables) -> Fault | None:
+    tokens = scanned(sql)
+    if not tokens:
+        return None
+    arity = _wrong_arity(sql, tokens)
+    if arity is not None:
+        return arity
+    try:
+        tree = parse(sql)
+    except (SqlglotError, RecursionError):
+        return None
+    if isinstance(tree, exp.SetOperation):
+        uneven = _uneven(tree)
+        if uneven is not None:
+            return uneven
+    if isinstance(tree, exp.Select) and _is_judged(tree):
+        found = _tables_of(tree, tables)
+        return None if found is None else _Select(sql, tree, found).fault()
+    return None
+
+
+def unbound(sql: str) -> Fault | None:
+    """The first marker without a value: with values, literals are in the places of all.
+
+    >>> unbound("SELECT 1 = ?").hint
+    'give its value: params=[…]'
+    """
+    if ("?" not in sql and ":" not in sql) or len(sql) > _CHARACTERS_MAX:
+        return None
+    tokens = scanned(sql)
+    try:
+        tree = parse(sql)
+    except (SqlglotError, RecursionError):
+        return None
+    if not tokens or not isinstance(tree, exp.Query):
+        return None
+    mark = next((one for one in tokens if one.key == "?"), None)
+    named = next((one for one in tree.find_all(exp.Placeholder) if one.args.get("this")), None)
+    name = named.name if named is not None else ""
+    if mark is None and not name:
+        return None
+    if name:
+        start = sql.find(f":{name}")
+        at = place_of(sql, start, start + len(name) + 1) if start >= 0 else None
+        what, hint = f"the parameter :{name}", f'params={{"{name}": …}}'
+    else:
+        assert mark is not None
+        at, what, hint = place_of(sql, mark.start, mark.end), "a parameter ?", "params=[…]"
+    return Fault(f"{what} has no value", at, (), UNBOUND, f"give its value: {hint}")
+
+
+def _wrong_arity(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A call of a function of one argument with none or several."""
+    if tokens[0].key not in ("SELECT", "("):
+        return None
+    for place, (before, token) in enumerate(pairwise(tokens), start=1):
+        opened = tokens[place + 1] if place + 1 < len(tokens) else None
+        call = before.key in _BEFORE_CALLS and token.key in _OF_ONE and opened is not None
+        if not call or opened is None or opened.key != "(" or token.kind == "quoted":
+            continue
+        number = _arguments(tokens, place + 1)
+        if number is not None and number != 1:
+            at = place_of(sql, token.start, token.end)
+            name = token.key.lower()
+            message = f"{name} takes 1 argument and has {number}"
+            return Fault(message, at, (), _ARITY, f"write {name}(x)")
+    return None
+
+
+def _arguments(tokens: Sequence[Token], opened: int) -> int | None:
+    """The number of arguments between a call's parentheses; None if that isn't clear."""
+    depth = commas = 0
+    for place in range(opened, len(tokens)):
+        key = tokens[place].key
+        depth += (key in ("(", "[")) - (key in (")", "]"))
+        if key in ("<", "{", ";", "SELECT"):
+            return None
+        commas += key == "," and depth == 1
+        if depth == 0:
+            return 0 if place == opened + 1 else commas + 1
+    return None
+
+
+def _uneven(tree: exp.SetOperation) -> Fault | None:
+    """Queries of a set operation with unlike numbers of columns."""
+    left, right = tree.this, tree.expression
+    if tree.args.get("by_name") or not all(map(_is_counted, (left, right))):
+        return None
+    counts = len(left.expressions), len(right.expressions)
+    if counts[0] == counts[1]:
+        return None
+    message = f"the first query has {counts[0]} columns, and the second one {counts[1]}"
+    return Fault(message, None, (), "NUM_COLUMNS_MISMATCH", "select as many columns in both")
+
+
+def _is_counted(query: exp.Expression) -> bool:
+    """Decides whether it's a SELECT of mere columns and constants."""
+    return isinstance(query, exp.Select) and all(
+        isinstance(one.unalias(), (exp.Column, exp.Literal)) and not one.find(exp.Star)
+        for one in query.expressions
+    )
+
+
+def _is_judged(select: exp.Select) -> bool:
+    if not is_read(select) or any(select.find_all(exp.Window, exp.Subquery)):
+        return False
+    return all(name in _CLAUSES for name, value in select.args.items() if value)
+
+
+def _tables_of(select: exp.Select, tables: Tables) -> list[tuple[exp.Table, Known]] | None:
+    """The tables of a SELECT; None if one isn't known, or renames columns."""
+    found = []
+    first = select.args.get("from_") or select.args.get("from")
+    joins: list[exp.Join] = select.args.get("joins") or []
+    for node in (first.this if first else None, *(one.this for one in joins)):
+        parts = node.parts if isinstance(node, exp.Table) else []
+        if not parts or not all(isinstance(one, exp.Identifier) for one in parts):
+            return None
+        alias = node.args.get("alias")
+        known = tables.known(tuple(one.name for one in parts))
+        if known is None or node.args.get("joins") or (alias and alias.args.get("columns")):
+            return None
+        found.append((node, known))
+    plain = all(not (one.args.get("using") or one.args.get("method")) for one in joins)
+    plain = plain and all(one.args.get("kind") in (None, "", "INNER", "CROSS") for one in joins)
+    return found if plain else None
+
+
+class _Select:
+    """A SELECT over tables, with the columns of each."""
+
+    def __init__(
+        self, sql: str, select: exp.Select, tables: Sequence[tuple[exp.Table, Known]]
+    ) -> None:
+        self._sql, self._select, self._tables = sql, select, tables
+        self._outputs: list[exp.Expression] = select.expressions
+        self._aliases = {one.alias.lower() for one in self._outputs if one.alias}
+        self._columns = {name.lower() for _, known in tables for name in known.columns}
+        self._names = {node.alias_or_name.lower() for node, _ in tables}
+
+    def fault(self) -> Fault | None:
+        """The first misuse, of places that Spark looks at first."""
+        return (
+            self._ambiguous()
+            or self._position("group", "GROUP")
+            or self._nested()
+            or self._filter()
+            or self._grouped_aggregate()
+            or self._ungrouped()
+            or self._position("order", "ORDER")
+            or self._no_number()
+        )
+
+    def _ambiguous(self) -> Fault | None:
+        for part in (*self._outputs, self._select.args.get("where")):
+            for column in part.find_all(exp.Column) if part is not None else ():
+                name = column.name.lower()
+                if len(column.parts) != 1 or name in self._aliases:
+                    continue
+                owners = [
+                    node.alias_or_name
+                    for node, known in self._tables
+                    if name in map(str.lower, known.columns)
+                ]
+                if len(owners) > 1:
+                    near = tuple(f"{one}.{column.name}" for one in owners)
+                    message = f"{column.name} is a column of several tables"
+                    return Fault(message, self._place(column), near, "AMBIGUOUS_REFERENCE")
+        return None
+
+    def _position(self, clause: str, word: str) -> Fault | None:
+        found = self._select.args.get(clause)
+        if found is None or any(one.find(exp.Star) for one in self._outputs if not _counts(one)):
+            return None
+        for item in found.expressions:
+            position = _number(item.this if isinstance(item, exp.Ordered) else item)
+            if position is None:
+                continue
+            count = len(self._outputs)
+            if not 1 <= position <= count:
+                message = f"{word} BY {position}: there are {count} columns"
+                error = f"{word}_BY_POS_OUT_OF_RANGE"
+                return Fault(message, None, (), error, f"take a number from 1 to {count}")
+            if clause == "group" and any(_aggregates(self._outputs[position - 1])):
+                message = f"GROUP BY {position}: that column is an aggregate"
+                return Fault(message, None, (), "GROUP_BY_POS_AGGREGATE", "group by other columns")
+        return None
+
+    def _no_number(self) -> Fault | None:
+        """Judges a WHERE that compares a number with a text that is no number.
+
+        Iceberg is given the predicate, so that Spark computes it for a table without rows, too.
+        A LIMIT 0 would leave it out.
+        """
+        where = self._select.args.get("where")
+        test = where.this if where is not None else None
+        compares = isinstance(test, (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE))
+        if test is None or not compares or len(self._tables) != 1 or self._select.args.get("limit"):
+            return None
+        text, column = test.expression, test.this
+        if isinstance(text, exp.Column):
+            text, column = column, text
+        known = self._tables[0][1]
+        is_text = isinstance(text, exp.Literal) and text.is_string
+        if not is_text or not isinstance(column, exp.Column) or not self._is_column(column):
+            return None
+        if column.name.lower() not in known.numbers or not _NO_NUMBER.fullmatch(text.this):
+            return None
+        message = f"the text '{text.this}' is no number, and {column.name} is one"
+        hint = f"compare {column.name} with a number"
+        return Fault(message, self._place(column), (), CAST, hint)
+
+    def _nested(self) -> Fault | None:
+        for output in self._outputs:
+            for outer in _aggregates(output):
+                if any(one is not outer for one in _aggregates(outer)):
+                    message = "an aggregate has an aggregate as its argument"
+                    hint = "compute the inner one in a subquery"
+                    return Fault(message, None, (), "NESTED_AGGREGATE_FUNCTION", hint)
+        return None
+
+    def _filter(self) -> Fault | None:
+        where = self._select.args.get("where")
+        if where is None or not any(_aggregates(where)):
+            return None
+        message, hint = "WHERE has an aggregate", "filter groups by HAVING"
+        return Fault(message, None, (), "INVALID_WHERE_CONDITION", hint)
+
+    def _grouped_aggregate(self) -> Fault | None:
+        group = self._select.args.get("group")
+        if group is None or not any(True for one in group.expressions if any(_aggregates(one))):
+            return None
+        message, hint = "GROUP BY has an aggregate", "group by other columns"
+        return Fault(message, None, (), "GROUP_BY_AGGREGATE", hint)
+
+    def _ungrouped(self) -> Fault | None:
+        group = self._select.args.get("group")
+        groups = group is not None or self._select.args.get("having") is not None
+        if not groups and not any(True for one in self._outputs if any(_aggregates(one))):
+            return None
+        grouped = self._grouped()
+        if grouped is None:
+            return None
+        for output in self._outputs:
+            if isinstance(output, exp.Star) and not any(output.args.values()):
+                for name in self._tables[0][1].columns if len(self._tables) == 1 else ():
+                    if name.lower() not in grouped:
+                        column = exp.column(name)
+                        return self._not_grouped(column, group is not None)
+            for column in _columns(output):
+                name = column.name.lower()
+                if name not in grouped and name not in self._aliases and self._is_column(column):
+                    return self._not_grouped(column, group is not None)
+        return None
+
+    def _not_grouped(self, column: exp.Column, group: bool) -> Fault:
+        message = f"{column.name} is neither grouped nor in an aggregate"
+        hint = f"add {column.sql('spark')} to GROUP BY, or write any_value({column.sql('spark')})"
+        error = "MISSING_AGGREGATION" if group else "MISSING_GROUP_BY"
+        return Fault(message, self._place(column), (), error, hint)
+
+    def _grouped(self) -> set[str] | None:
+        """The names of all columns in GROUP BY; None if they aren't all clear."""
+        group = self._select.args.get("group")
+        if group is None:
+            return set()
+        if any(value for name, value in group.args.items() if name != "expressions"):
+            return None
+        found: set[str] = set()
+        for item in group.expressions:
+            if not isinstance(item, (exp.Column, exp.Literal, exp.Binary, exp.Func)):
+                return None  # GROUP BY ALL, ROLLUP (…) and the like
+            position = _number(item)
+            if position is not None and not 1 <= position <= len(self._outputs):
+                return None
+            key = item if position is None else self._outputs[position - 1]
+            names = {one.name.lower() for one in key.find_all(exp.Column)}
+            for output in self._outputs:
+                if output.alias and output.alias.lower() in names:
+                    names |= {one.name.lower() for one in output.find_all(exp.Column)}
+            found |= names
+        return found
+
+    def _is_column(self, column: exp.Column) -> bool:
+        """Decides whether it's surely a column of one of the tables, and no field inside one."""
+        parts = [one.name.lower() for one in column.parts]
+        if len(parts) == 1:
+            return parts[0] in self._columns
+        qualified = parts[0] in self._names and parts[0] not in self._columns
+        return len(parts) == 2 and qualified and parts[1] in self._columns
+
+    def _place(self, column: exp.Column) -> Place | None:
+        start = column.parts[0].meta_get("start")
+        end = column.parts[-1].meta_get("end")
+        if not isinstance(start, int) or not isinstance(end, int):
+            return None
+        return place_of(self._sql, start, end + 1)
+
+
+def _counts(output: exp.Expression) -> bool:
+    """Decides whether each star in it is that of `count(*)`."""
+    return all(isinstance(one.parent, exp.Count) for one in output.find_all(exp.Star))
+
+
+def _number(item: exp.Expr) -> int | None:
+    digits = isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit()
+    return int(item.this) if digits else None
+
+
+def _aggregates(node: exp.Expr) -> Iterator[exp.Expr]:
+    return (one for one in node.find_all(*_AGGREGATES) if not one.args.get("expressions"))
+
+
+def _columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """The columns that stand outside of every function."""
+    if isinstance(node, exp.Column):
+        if not isinstance(node.this, exp.Star):
+            yield node
+    elif isinstance(node, _PASSED) and not isinstance(node, exp.Dot):
+        for child in node.iter_expressions():
+            yield from _columns(child)
