@@ -228,6 +228,8 @@ class Asking:
         except AcceleratorError as error:
             if isinstance(error, StatementTimeoutError) and job.for_patterns:
                 error.hint = PATTERN_HINT
+            if not _is_placed(job.request):
+                error.line = error.column = None  # a place in another text than the client sent
             if described is not None:
                 note_refused(*described)
             raise
@@ -424,6 +426,13 @@ def _description(job: Job) -> tuple[str, Object] | None:
     missing = max(0, 3 - len(name))
     around = (job.client.catalog or "", job.client.schema or "")
     return action, Object.table((*around[:missing], *name))
+
+
+def _is_placed(asked: Request) -> bool:
+    """Whether places in its text are those of what the client sent."""
+    if isinstance(asked, kinds.Run):
+        return asked.placed
+    return not isinstance(asked, kinds.DescribeOutput)
 
 
 _TRIES = 3
