@@ -53,6 +53,12 @@ class ConfigError(AcceleratorError):
     code = "config_invalid"
 
 
+class UnknownSnapshotError(UnknownTableError):
+    """A table has no such snapshot, branch or tag, or none that is as old."""
+
+    code = "snapshot_unknown"
+
+
 class CubeExistsError(AcceleratorError):
     """CREATE CUBE with a name in use."""
 
@@ -346,6 +352,7 @@ __all__ = [
     "UnknownCatalogError",
     "UnknownColumnError",
     "UnknownFunctionError",
+    "UnknownSnapshotError",
     "UnknownTableError",
     "UnreadableGuardError",
     "UnrepresentableError",

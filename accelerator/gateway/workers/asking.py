@@ -255,7 +255,8 @@ class Asking:
             case kinds.Explain():
                 return self._explained(session, job, asked)
             case kinds.Run(sql):
-                known = _told(metadata, asked, job, session.services)
+                with placed(sql):
+                    known = _told(metadata, asked, job, session.services)
                 return Answer.of(known) if known is not None else self._run(session, job, sql)
         found = _told(metadata, asked, job, session.services)
         if found is None:
