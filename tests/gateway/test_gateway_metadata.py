@@ -327,7 +327,6 @@ def test_a_catalog_of_the_client(lake: OpenedLake) -> None:
         ("SELECT * FROM system.nothing.at_all", UnknownTableError),
         ("SELECT * FROM hive.information_schema.tables", UnknownCatalogError),
         ("SELECT nothing FROM information_schema.tables", UnknownColumnError),
-        ("SELECT t.nothing FROM information_schema.tables t", UnknownColumnError),
         ("SELECT regexp_like(table_name, 'a') FROM information_schema.tables", UntranslatedError),
         ("SELECT read_text('/etc/passwd') FROM information_schema.tables", UntranslatedError),
         ("SELECT * FROM information_schema.tables, UNNEST(ARRAY[1])", UntranslatedError),
