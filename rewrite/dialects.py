@@ -20,12 +20,13 @@ from sqlglot.errors import SqlglotError
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
 from rewrite.bounds import TooDeepError
 from rewrite.client import Client
+from rewrite.client_spark import completed_spark
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_refused import has_part, refusal_of, unlisted
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
-from rewrite.dialect_tokens import HINT, checked_tokens, hinting_clients
+from rewrite.dialect_tokens import checked_tokens, hinting_clients
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
@@ -174,13 +175,12 @@ def translated_for(
     """A client's query as Spark SQL, in which each table is one of `catalogs` by its full name.
 
     `engine_zone` is the time zone of Spark's session; None if it's the client's.
-
-    StatementError for what can't be read, UntranslatedError for what is no query, or isn't surely
-    the same; errors of names as in `completed`.
+    StatementError if it can't be read, UntranslatedError if it's no query, or isn't surely the
+    same; errors of names as in `completed`.
     """
-    refused = f"the statement isn't translated from {dialect} for a client"
     if dialect == SPARK:
-        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=HINT)
+        return Translated(*completed_spark(client, sql, catalogs))
+    refused = f"the statement isn't translated from {dialect} for a client"
     try:
         tree = parse(sql, dialect)
         if not isinstance(tree, (exp.Query, exp.Values)):

@@ -329,7 +329,7 @@ class Asking:
     def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
         may_look = partial(check_read, job.access, session.services)
-        found = session.queries.read(sql, "trino", self._client(session, job), may_look)
+        found = session.queries.read(sql, job.client.dialect, self._client(session, job), may_look)
         if isinstance(found, Query) and not job.accelerate:
             found = replace(found, plain=True)
         return found
