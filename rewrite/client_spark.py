@@ -8,6 +8,7 @@ ones of Spark, and each of its tables is one of the given catalogs by its full n
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -96,12 +97,12 @@ def _check(node: exp.Expr, sql: str) -> None:
     if not isinstance(node, _NODES):
         raise _refused(node.sql(_SPARK))
     if isinstance(node, exp.Column) and len(node.parts) == 1:
-        name = node.parts[0]
-        if not name.args.get("quoted") and name.name.lower() in _TOLD:
-            raise _refused(name.name, "name a column with its table, as t.user")
+        own = node.parts[0]
+        if not own.args.get("quoted") and own.name.lower() in _TOLD:
+            raise _refused(own.name, "name a column with its table, as t.user")
     if isinstance(node, _REFUSED):
         raise _refused(node.sql(_SPARK))
-    name = written_name(node) if isinstance(node, exp.Func) else None
+    name = written_name(cast(exp.Expression, node)) if isinstance(node, exp.Func) else None
     if name is None:
         return
     bare = name.removesuffix("(…)")

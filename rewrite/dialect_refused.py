@@ -18,8 +18,10 @@ _LEADING = words("""
     OFFSET OUTER RECURSIVE RIGHT TABLESAMPLE TIME TIMESTAMP VALUES WHEN WHERE - [
 """)
 """Words that belong to the node whose first name or constant follows."""
-_FROM_OPERAND = (exp.Binary, exp.Predicate, exp.Column, exp.Literal, exp.Identifier, exp.Paren)
-_FROM_OPERAND += (exp.Window, exp.Filter, exp.AtTimeZone, exp.Alias, exp.Ordered, exp.Table)
+_FROM_OPERAND: tuple[type[exp.Expr], ...] = (
+    *(exp.Binary, exp.Predicate, exp.Column, exp.Literal, exp.Identifier, exp.Paren),
+    *(exp.Window, exp.Filter, exp.AtTimeZone, exp.Alias, exp.Ordered, exp.Table),
+)
 """Nodes that begin with their first operand."""
 _CALL_MAX = 6
 """Tokens before a call's first constant in which its parenthesis is looked for."""

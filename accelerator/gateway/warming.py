@@ -49,7 +49,7 @@ class Warming:
 
 
 def _job() -> Header:
-    facts = {"session": [], "roles": [], "enabled": [], "queries": [], "nodes": []}
+    facts: Header = {"session": [], "roles": [], "enabled": [], "queries": [], "nodes": []}
     return {
         **kinds.to_dict(_ASKED),
         "client": kinds.session_to_dict(ClientSession(user="")),
