@@ -8,8 +8,8 @@ import pytest
 
 from accelerator.config import Config
 from accelerator.gateway import serving
+from tests.gateway.raw_client import Client
 from tests.gateway.support import made_warehouse
-from tests.gateway.test_server import Client
 
 pytestmark = pytest.mark.served
 _SPARK = {"X-Trino-Session": "dialect=spark"}
