@@ -54,6 +54,12 @@ class ConfigError(AcceleratorError):
     code = "config_invalid"
 
 
+class UnknownSnapshotError(UnknownTableError):
+    """A table has no such snapshot, branch or tag, or none that is as old."""
+
+    code = "snapshot_unknown"
+
+
 class CubeExistsError(AcceleratorError):
     """CREATE CUBE with a name in use."""
 
@@ -348,6 +354,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownFunctionError",
     "UnknownSchemaError",
+    "UnknownSnapshotError",
     "UnknownTableError",
     "UnreadableGuardError",
     "UnrepresentableError",

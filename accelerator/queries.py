@@ -198,7 +198,7 @@ class Queries:
         from accelerator.at_once.tables import LakeTables
 
         if isinstance(statement, Query):
-            check_tables(statement.bare, services.lake.pin(), services.context)
+            check_tables(statement.bare, services.lake.pin(fresh=True), services.context)
         check(statement, LakeTables(services.lake, services.config.catalog_name))
 
     def opened(self, statement: Query, timeout_s: float) -> BatchReader | Result:

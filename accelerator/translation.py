@@ -103,14 +103,18 @@ class Translation:
                 f"no dialect {dialect!r} is known", hint=f"one of {', '.join(DIALECTS)}"
             )
         found = parse_statement(sql, dialect)
-        if client is not None:
-            named = _OfClient(self, client, dialect, may_look or _anything).statement(found)
-            if may_look is None:
-                self.check_ours(named)
-            return named
-        if dialect == SPARK:
-            return found
-        return self._in_spark(found, dialect)
+        try:
+            if client is not None:
+                named = _OfClient(self, client, dialect, may_look or _anything).statement(found)
+                if may_look is None:
+                    self.check_ours(named)
+                return named
+            if dialect == SPARK:
+                return found
+            return self._in_spark(found, dialect)
+        except AcceleratorError as error:
+            error.move(_query_text(found) or sql, sql)
+            raise
 
     def _in_spark(self, found: Statement, dialect: str) -> Statement:
         if isinstance(found, Query):
@@ -280,6 +284,19 @@ class Translation:
             return self._context.columns(parts) if view is None else dict(view.columns)
 
         return asked, columns
+
+
+def _query_text(found: Statement) -> str | None:
+    """The text of the query in a statement; None if it has none."""
+    if isinstance(found, Query):
+        return found.bare
+    if isinstance(found, CreateCube):
+        return found.select_sql
+    if isinstance(found, EstimateCube):
+        return found.cube.select_sql
+    if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+        return found.query.bare
+    return None
 
 
 def _unknown(full: TableName) -> UnknownTableError:

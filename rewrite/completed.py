@@ -74,8 +74,10 @@ def completed(
         full = full_name(parts, client, catalogs)
         check_name(full, answered)
         found[full] = None
+        written = table.this.meta
         for key, part in zip(("catalog", "db", "this"), full, strict=True):
             table.set(key, exp.to_identifier(part, quoted=True))
+        table.this.meta.update(written)  # errors show where the name is in the text
     return tuple(found)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rewrite.dialect_kinds import Kind
+from rewrite.dialect_refused import unlisted
 from rewrite.dialect_rule import Context, UnsureMeaningError
 from rewrite.dialect_scopes import ALIAS, BOTH, RESOLVED, UNLIKE
 from rewrite.errors import UnknownColumnError
@@ -142,7 +143,7 @@ def check(node: exp.Expr, context: Context) -> None:
         _check_group(_operands(node, alike.parts), alike.groups, context)
         return
     if not isinstance(node, _FREE):
-        raise UnsureMeaningError(f"{type(node).__name__} isn't known to be the same in Spark")
+        raise UnsureMeaningError(unlisted(node))
     own = _CHECKS.get(type(node))
     if own is not None:
         own(node, context)

@@ -120,6 +120,8 @@ def _parsed(template: str) -> exp.Expr:
     found = cast(exp.Select, select).expressions[0]
     for call in found.find_all(exp.Anonymous):
         call.set("this", str(call.this).removeprefix(_MARK))
+    for node in found.walk():  # places in another text than the client's
+        node.meta.pop("start", None)
     return cast(exp.Expr, found)
 
 

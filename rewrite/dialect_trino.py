@@ -19,6 +19,7 @@ from rewrite import dialect_numbers as numbers
 from rewrite import dialect_texts as texts
 from rewrite import dialect_times as times
 from rewrite.dialect_kinds import KIND, Kind
+from rewrite.dialect_refused import unlisted
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, constant_text, spark
 
 _BINARY = ("this", "expression")
@@ -318,7 +319,7 @@ def _date_parse(node: exp.Expr, context: Context) -> exp.Expression:
 def _check_written(node: exp.Expr, name: str) -> None:
     """The parser has one node for functions whose formats are written otherwise."""
     if node.meta_get("written") != name:
-        raise UnsureMeaningError(f"{type(node).__name__} isn't known to be the same in Spark")
+        raise UnsureMeaningError(unlisted(node))
 
 
 def _at_time_zone(node: exp.Expr, context: Context) -> exp.Expression:
@@ -348,7 +349,7 @@ def _function(node: exp.Expr, context: Context) -> exp.Expression:
         return exp.cast(exp.Literal.string(value), "DOUBLE", dialect="spark")
     number, rule = _FUNCTIONS.get(name, (0, None))
     if rule is None or len(operands) != number:
-        raise UnsureMeaningError("Anonymous isn't known to be the same in Spark")
+        raise UnsureMeaningError(unlisted(node))
     return rule(node, context)
 
 

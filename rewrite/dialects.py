@@ -14,26 +14,30 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import cast
 
-from sqlglot import Token, exp
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
-from rewrite.bounds import TooDeepError, too_deep
+from rewrite.bounds import TooDeepError
 from rewrite.client import Client
+from rewrite.client_spark import completed_spark
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
+from rewrite.dialect_refused import has_part, refusal_of, unlisted
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
-from rewrite.dialect_tokens import HINT, checked_tokens, hinting_clients
+from rewrite.dialect_tokens import checked_tokens, hinting_clients
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
+from rewrite.trino_syntax import check_words, untranslated
 from rewrite.unnamed import Names, output_names
 from rewrite.written import spark_text
 
 SPARK = "spark"
 TRINO = "trino"
+_FAILS = (SqlglotError, AttributeError, LookupError, RecursionError, TypeError)
 DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
 
 _QUERY = ("with_", "order", "limit", "offset")
@@ -128,23 +132,21 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     """
     if dialect == SPARK:
         return sql
+    refused = f"the statement isn't translated from {dialect}"
     try:
         tree = parse(sql, dialect)
     except (TooDeepError, UnsureError) as error:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
-        refused = f"the statement isn't translated from {dialect}: {error}"
-        is_deep = isinstance(error, TooDeepError)
-        raise (too_deep(error) if is_deep else UntranslatedError(refused, hint=HINT)) from error
+        raise untranslated(error, sql, refused) from error
     except SqlglotError:
         return sql
     if not isinstance(tree, (exp.Query, exp.Values)):
         return sql
     try:
-        return _Translation(tree, dialect, columns, checked_tokens(sql, dialect)).text()
-    except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        refused = f"the statement isn't translated from {dialect}: {error}"
-        raise UntranslatedError(refused, hint=HINT) from error
+        return _Translation(tree, dialect, columns, sql).text()
+    except _FAILS as error:
+        raise untranslated(error, sql, refused) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +175,12 @@ def translated_for(
     """A client's query as Spark SQL, in which each table is one of `catalogs` by its full name.
 
     `engine_zone` is the time zone of Spark's session; None if it's the client's.
-
-    UntranslatedError for what is no query, can't be read, or isn't surely the same; errors of names
-    as in `completed`.
+    StatementError if it can't be read, UntranslatedError if it's no query, or isn't surely the
+    same; errors of names as in `completed`.
     """
-    refused = f"the statement isn't translated from {dialect} for a client"
     if dialect == SPARK:
-        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=HINT)
+        return Translated(*completed_spark(client, sql, catalogs))
+    refused = f"the statement isn't translated from {dialect} for a client"
     try:
         tree = parse(sql, dialect)
         if not isinstance(tree, (exp.Query, exp.Values)):
@@ -188,14 +189,12 @@ def translated_for(
         timed, tree = is_timed(tree), told(tree, client)
         names = output_names(tree, columns)
         zones = client.time_zone, engine_zone
-        made = _Translation(tree, dialect, columns, checked_tokens(sql, dialect), zones)
+        made = _Translation(tree, dialect, columns, sql, zones)
         made.is_renamable = names is not None
         made.check_names()
         return Translated(made.text(), tables, names, timed)
-    except TooDeepError as error:
-        raise too_deep(error) from error
-    except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
+    except _FAILS as error:
+        raise untranslated(error, sql, refused, of_trino=dialect == TRINO) from error
 
 
 class _Translation:
@@ -204,10 +203,11 @@ class _Translation:
         tree: exp.Expression,
         dialect: str,
         columns: Columns,
-        tokens: Sequence[Token],
+        sql: str,
         zones: tuple[str | None, str | None] = (None, None),
     ) -> None:
         self._tree, self._dialect, self.is_renamable = tree, dialect, False
+        self._sql, self._tokens = sql, checked_tokens(sql, dialect)
         is_trino = dialect == TRINO
         self._kinds = Kinds(
             exact=dialect not in _INEXACT, numeric=dialect in _NUMERIC, is_trino=is_trino
@@ -215,7 +215,7 @@ class _Translation:
         self._parts = {**_PARTS, **dialect_trino.PARTS} if is_trino else _PARTS
         self._own: Mapping[type[exp.Expr], Rule] = dialect_trino.RULES if is_trino else {}
         found = Zones(self._kinds, *zones)
-        self._context = Context(self._kinds, found, dialect_trino.decimals(tokens))
+        self._context = Context(self._kinds, found, dialect_trino.decimals(self._tokens))
         if any(map(_needs_columns, tree.walk())):
             Scopes(columns, self._kinds, found, is_trino=is_trino).mark(tree)
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
@@ -261,7 +261,12 @@ class _Translation:
         }
 
     def check_names(self) -> None:
-        """UntranslatedError for a name that is nobody's, and to Spark a function of its session."""
+        """UntranslatedError for a name that is nobody's, and to Spark a function of its session.
+
+        StatementError for words that Trino's grammar refuses.
+        """
+        if self._dialect == TRINO:
+            check_words(self._sql, self._tokens, self._tree)
         for node in self._tree.find_all(exp.Column):
             name = node.name.lower()
             is_absent = node.meta_get(RESOLVED) == ABSENT
@@ -336,19 +341,15 @@ class _Translation:
         return rule(node) if found is None and rule is not None else found
 
     def _refused(self, node: exp.Expr, why: str, hint: str = "") -> UntranslatedError:
-        shown = node.sql(dialect=self._dialect)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-        return UntranslatedError(
-            f"`{shown}` isn't translated from {self._dialect}: {why}", hint=hint or HINT
-        )
+        return refusal_of(node, self._sql, self._tokens, self._dialect, why, hint)
 
     def _check_parts(self, node: exp.Expr) -> None:
         parts = self._parts.get(type(node))
         if parts is None:
-            raise self._refused(node, f"{type(node).__name__} isn't known to be the same in Spark")
+            raise self._refused(node, unlisted(node))
         for name, value in node.args.items():
             if value and name not in parts:
-                raise self._refused(node, f"it has {name.rstrip('_')}")
+                raise self._refused(node, has_part(name))
         if isinstance(node, exp.SetOperation):
             for part in _BINARY:
                 branch = node.args[part]
@@ -696,5 +697,4 @@ _UNTYPED = frozenset(
 """Nodes that no kind matters to: a statement of these alone is translated without its columns."""
 _ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
 """What may show a moment in another zone."""
-_SHOWN = 80
 _UNZONED = "CAST it AS TIMESTAMP to show that zone's clock"

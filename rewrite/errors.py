@@ -6,7 +6,7 @@ Errors of storage, builds and configuration stand in `accelerator.errors`, under
 
 from __future__ import annotations
 
-from rewrite.place import Place
+from rewrite.place import Place, offset_of, place_of
 
 
 class AcceleratorError(Exception):
@@ -45,6 +45,18 @@ class AcceleratorError(Exception):
         """Says where in the statement it is, unless that is known."""
         if self.line is None:
             self.line, self.column, self.located = at.line, at.column, at.shown
+
+    def move(self, part: str, whole: str) -> None:
+        """Moves its place from `part` to the text that contains it; else it has no place."""
+        if self.line is None or self.column is None or part == whole:
+            return
+        start = whole.rfind(part)
+        at = start + offset_of(part, self.line, self.column)
+        width = self.located.count("^")
+        self.line = self.column = None
+        self.located = ""
+        if start >= 0:
+            self.place(place_of(whole, at, at + max(1, width)))
 
     def __str__(self) -> str:
         shown = [f"  {one}" for one in self.located.splitlines()]

@@ -41,6 +41,18 @@ def place_of(sql: str, start: int, end: int) -> Place:
     return Place(sql.count("\n", 0, start) + 1, column + 1, f"{lead}{text}{tail}\n{mark}")
 
 
+def offset_of(sql: str, line: int, column: int) -> int:
+    r"""The number of characters before a place in the text.
+
+    >>> offset_of("SELECT a\nFORM t", 2, 1)
+    9
+    """
+    start = 0
+    for _ in range(line - 1):
+        start = sql.find("\n", start) + 1
+    return start + column - 1
+
+
 def _width(text: str) -> int:
     """Of a terminal's cells."""
     return sum(

@@ -14,7 +14,7 @@ from types import TracebackType
 from sqlglot import exp
 
 from accelerator.context import SessionContext
-from accelerator.errors import AcceleratorError
+from accelerator.errors import AcceleratorError, UnknownSnapshotError
 from accelerator.iceberg import Lake, Pin, UnreadableTableError
 from accelerator.iceberg.unreadable import Reader
 from rewrite.bind_from import occurrence_of
@@ -45,6 +45,8 @@ def check_tables(
 ) -> None:
     """Raises UnreadableTableError for the first table of a query whose state Spark refuses.
 
+    UnknownSnapshotError for a state that its table doesn't have.
+
     For a Spark of the release that is known here, which isn't started for the error. Tables that
     views read count. Nothing else of the statement does: not what its cubes and indexes rest on.
     """
@@ -66,6 +68,9 @@ def check_tables(
                 occurrence_of(0, _bare(table, parts), pin, zone)
             except UnreadableTableError as error:
                 if error.refusal.reader in readers:
+                    raise
+            except UnknownSnapshotError:
+                if table.args.get("version") is not None:
                     raise
             except (DeclinedError, AcceleratorError):  # Spark says what is wrong with it
                 view = _view(pin, parts) if views < _VIEWS_MAX else None

@@ -316,23 +316,32 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: Options) ->
     sys.exit(1 if found.equal is False else 0)
 
 
-SHOWN = ("cubes", "indexes", "constraints", "recycle-bin", "statistics")
+SHOWN = {
+    **{one: one.upper() for one in ("cubes", "indexes", "constraints", "statistics")},
+    "recycle-bin": "RECYCLE BIN",
+    "queries": "QUERIES",
+    "recommendations": "RECOMMENDATIONS",
+    "results": "ADVICE RESULTS",
+}
+"""What `show` lists, and the words behind SHOW; the last three are commands, too."""
 
 
 @main.command("show")
-@click.argument("what", type=click.Choice(SHOWN))
+@click.argument("what", type=click.Choice(tuple(SHOWN)))
 @click.argument("table", required=False)
 @common
 def show_command(what: str, table: str | None, *, options: Options) -> None:
-    """List cubes, indexes, constraints or the recycle bin, of all tables or of one.
+    """List cubes, indexes, constraints, statistics, queries or advice, of all tables or of one.
 
-    Or what metadata says of one table and its columns.
+    `statistics` needs a table, `queries` takes none.
     """
     if what == "statistics" and not table:
         raise click.UsageError("name the table whose statistics to show")
+    if what == "queries" and table:
+        raise click.UsageError("queries aren't listed by table: leave it out")
     with options.session() as session:
         on = f" ON {table}" if table else ""
-        answers = [session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")]
+        answers = [session.query(f"SHOW {SHOWN[what]}{on}")]
         _print(answers, options, listing=True)
 
 

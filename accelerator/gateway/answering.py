@@ -31,6 +31,7 @@ from accelerator.iceberg.readers import are_files
 from accelerator.opening import readers_of
 from accelerator.recent import Recent, text_weight
 from accelerator.statements.text import first_word
+from rewrite.dialects import TRINO
 
 _log = logging.getLogger("accelerator.gateway")
 _AHEAD = 2
@@ -100,7 +101,8 @@ class Answering:
         self, statement: Statement, asked: Request, wishes: Wishes, access: Access
     ) -> Key | None:
         """What names its answer; None where it isn't to be kept."""
-        if not isinstance(asked, kinds.Run) or not wishes.cache or not self.cache.is_on:
+        is_cached = wishes.cache and self.cache.is_on and wishes.dialect == TRINO
+        if not isinstance(asked, kinds.Run) or not is_cached:
             return None
         words = self._words.get(asked.sql)
         if words is None:

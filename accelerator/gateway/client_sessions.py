@@ -15,11 +15,14 @@ from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.headers import response_headers
 from accelerator.gateway.trino.kinds import ClientSession, OfSession
 from rewrite.closest import closest, did_you_mean
+from rewrite.dialects import SPARK, TRINO
 from rewrite.printable import one_line
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAYS_MAX = 36_500
+DIALECTS = (TRINO, SPARK)
+"""The dialects in which clients may write queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,13 @@ def _duration(text: str) -> float:
     return seconds
 
 
+def _dialect(text: str) -> str:
+    found = text.strip().lower()
+    if found not in DIALECTS:
+        raise ValueError(f"it's {' or '.join(DIALECTS)}")
+    return found
+
+
 PROPERTIES = {
     one.name: one
     for one in (
@@ -59,6 +69,13 @@ PROPERTIES = {
             "boolean",
             "false: Spark alone answers, from the table's own files",
             _switch,
+        ),
+        Property(
+            "dialect",
+            "trino",
+            "varchar",
+            "the SQL of queries: trino, or spark, whose names are completed alike",
+            _dialect,
         ),
         Property(
             "query_max_run_time",
@@ -78,6 +95,11 @@ class UnknownPropertyError(StatementError):
     code = "session_property_invalid"
 
 
+def _constant(known: Property) -> str:
+    """An example of a value, as SET SESSION takes it."""
+    return known.default if known.type == "boolean" else repr(known.default or "5m")
+
+
 def check_property(name: str, value: str | None = None) -> None:
     """UnknownPropertyError for a name that is none, or a value that it can't have."""
     known = PROPERTIES.get(name.lower())
@@ -94,7 +116,7 @@ def check_property(name: str, value: str | None = None) -> None:
         except ValueError as error:
             raise UnknownPropertyError(
                 f"the session property {known.name} can't be {one_line(value)[:80]}: {error}",
-                hint=f"SET SESSION {known.name} = {known.default or repr('5m')}",
+                hint=f"SET SESSION {known.name} = {_constant(known)}",
             ) from error
 
 
@@ -105,6 +127,7 @@ class Wishes:
     accelerate: bool = True
     timeout_s: float = 0.0
     cache: bool = True
+    dialect: str = TRINO
 
     @classmethod
     def of(cls, properties: Mapping[str, str], timeout_s: float) -> Wishes:
@@ -118,6 +141,7 @@ class Wishes:
             _switch(given.get("accelerate", "true")),
             min(limits, default=0.0),
             _switch(given.get("result_cache", "true")),
+            _dialect(given.get("dialect", TRINO)),
         )
 
 

@@ -54,6 +54,7 @@ from accelerator.gateway.trino.requests import request
 from accelerator.gateway.trino.types import columns
 from accelerator.gateway.trino.values import encode, pages
 from accelerator.gateway.unread import Unread
+from accelerator.gateway.warming import Warming
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import OF_ONE, Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
@@ -119,6 +120,7 @@ class Gateway:
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
         self.estimates = Estimates(settings.statement_memory_bytes)
         self.maintenance = self._maintenance()
+        self.warming = Warming(self.pool) if settings.spark == "warm" else None
         self.started = time.time()
         self.address = ""
         """Where clients find it, once it listens."""
@@ -156,6 +158,8 @@ class Gateway:
         ]
         if self.maintenance is not None:
             self._tasks.append(asyncio.create_task(self.maintenance.run()))
+        if self.warming is not None:
+            self._tasks.append(asyncio.create_task(self.warming.run()))
         self.monitoring.start()
 
     async def close(self) -> None:

@@ -61,6 +61,7 @@ class Record:
     address: str = ""
     catalog: str = ""
     schema: str = ""
+    dialect: str = "trino"
     activity: str = ""
     queued_ms: int = 0
     elapsed_ms: float = 0.0
@@ -107,6 +108,7 @@ class Record:
             address=_word(statement.address),
             catalog=_word(client.catalog or ""),
             schema=_word(client.schema or ""),
+            dialect="spark" if client.dialect == "spark" else "trino",
         )
         made.update(statement)
         return made
@@ -138,13 +140,15 @@ class Record:
         """The statement as it may be shown; found out when somebody looks."""
         if self._sql is None:
             hides = _may_hide(self.written)
-            self._sql = printable(told_of(self.written, "trino").text if hides else self.written)
+            self._sql = printable(
+                told_of(self.written, self.dialect).text if hides else self.written
+            )
         return self._sql
 
     def _said(self, text: str) -> str:
         """What was said of the statement, without its secrets."""
         if _may_hide(self.written):
-            told = told_of(self.written, "trino")
+            told = told_of(self.written, self.dialect)
             if told.secrets is None or told.secrets or "://" in text:
                 return told.hidden_in(text) or ""
         return text
@@ -199,7 +203,7 @@ class Record:
 
 
 _PRIVATE: Mapping[str, Any] = {"reason": "", "all_rows": "", "cubes": (), "indexes": ()}
-_UNSEEN = ("explanation", "principal", "number", "written", "_sql", "is_private")
+_UNSEEN = ("explanation", "dialect", "principal", "number", "written", "_sql", "is_private")
 _SHOWN = ("sql", *(one.name for one in fields(Record) if one.name not in _UNSEEN))
 
 

@@ -42,7 +42,7 @@ def record(seen: Seen) -> Record:
         execution_ms=seen.execution_ms,
         error_code=seen.error or None,
         error_message=seen.error_message or None,
-        dialect="trino",
+        dialect=seen.dialect,
         catalog=seen.catalog or None,
         schema=seen.schema or None,
         engine=seen.engine or None,

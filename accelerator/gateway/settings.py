@@ -44,6 +44,13 @@ class GatewaySettings:
         "Processes that run statements; 0: one for each core, eight at most.",
         kind="whole number",
     )
+    spark: str = setting(
+        "lazy",
+        "When Spark starts: with the first statement that needs it (`lazy`), or with the gateway,"
+        " while statements are answered (`warm`).",
+        kind="choice",
+        choices=("lazy", "warm"),
+    )
     threads: int = setting(4, "Statements that a worker runs at once.", kind="threads")
     worker_silence_s: float = setting(
         10.0,

@@ -192,6 +192,7 @@ class Web:
             },
             "lag_ms": round(1000 * gateway.monitoring.lag_s, 3),
             "certificate_days": None if gateway.tls is None else gateway.tls.days_left,
+            "spark_failed": "" if gateway.warming is None else gateway.warming.failed,
             "broken": [one for one, error in gateway.broken_files().items() if error],
         }
 

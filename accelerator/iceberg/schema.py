@@ -7,6 +7,7 @@ Iceberg's word, so that whoever looks at it finds a type it doesn't know and dec
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
@@ -22,7 +23,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from accelerator.errors import UnknownTableError
+from accelerator.errors import UnknownSnapshotError
 from rewrite.dialect_kinds import meaning_of_type
 from rewrite.facts import At, ColumnFacts, TableFacts
 
@@ -159,9 +160,10 @@ def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | No
     if found is None:
         if ref == "main":  # a table without snapshots has no refs, and its main branch is empty
             return None, metadata.schema()
-        raise UnknownTableError(
+        raise UnknownSnapshotError(
             f"{name} has no branch or tag named {ref!r}",
             hint=f"it has {_listed(sorted(metadata.refs))}",
+            unknown=ref,
         )
     snapshot = _snapshot(name, metadata, found.snapshot_id)
     if found.snapshot_ref_type == SnapshotRefType.BRANCH:
@@ -173,9 +175,10 @@ def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:
     snapshot = metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
         recent = [str(entry.snapshot_id) for entry in metadata.snapshots[-5:]]
-        raise UnknownTableError(
+        raise UnknownSnapshotError(
             f"{name} has no snapshot {snapshot_id}",
             hint=f"its newest snapshots are {_listed(recent)}",
+            unknown=str(snapshot_id),
         )
     return snapshot
 
@@ -186,10 +189,19 @@ def _snapshot_id_as_of(name: str, metadata: TableMetadata, timestamp_ms: int) ->
     for entry in reversed(log):
         if entry.timestamp_ms <= timestamp_ms:
             return entry.snapshot_id
-    first = f"its history begins at {log[0].timestamp_ms}" if log else "it has no snapshot yet"
-    raise UnknownTableError(
-        f"{name} has no snapshot as old as {timestamp_ms} (milliseconds since 1970)", hint=first
+    first = f"its history begins at {_shown(log[0].timestamp_ms)}" if log else "it has no snapshot"
+    raise UnknownSnapshotError(
+        f"{name} has no snapshot as old as {_shown(timestamp_ms)}", hint=first
     )
+
+
+def _shown(timestamp_ms: int) -> str:
+    """A time in UTC; the bare number if no calendar has it."""
+    try:
+        shown = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms since 1970"
+    return f"{shown:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _with_own_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snapshot, Schema]:

@@ -523,10 +523,16 @@ def test_show_build_and_compact_are_statements():
     fake = Fake(SHOW=pa.table({"cube": ["a", "b`c"], "index": ["i", "a"]}))
     run(fake, "show", "cubes")
     run(fake, "show", "constraints", "d.t")
+    for words in (["recommendations", "d.t"], ["results"], ["queries"]):
+        run(fake, "show", *words)
+    assert run(fake, "show", "queries", "d.t").exit_code == 2
     run(fake, "compact", "a", "b`c")
     assert fake.asked == [
         "SHOW CUBES",
         "SHOW CONSTRAINTS ON d.t",
+        "SHOW RECOMMENDATIONS ON d.t",
+        "SHOW ADVICE RESULTS",
+        "SHOW QUERIES",
         "COMPACT CUBE a",
         "COMPACT CUBE `b``c`",
     ]

@@ -14,6 +14,7 @@ from accelerator.errors import (
     MissingSchemaError,
     StatementError,
     UnknownCatalogError,
+    UnknownColumnError,
     UnknownTableError,
     UntranslatedError,
 )
@@ -325,7 +326,7 @@ def test_a_catalog_of_the_client(lake: OpenedLake) -> None:
         ("SELECT * FROM information_schema.nothing", UnknownTableError),
         ("SELECT * FROM system.nothing.at_all", UnknownTableError),
         ("SELECT * FROM hive.information_schema.tables", UnknownCatalogError),
-        ("SELECT nothing FROM information_schema.tables", StatementError),
+        ("SELECT nothing FROM information_schema.tables", UnknownColumnError),
         ("SELECT regexp_like(table_name, 'a') FROM information_schema.tables", UntranslatedError),
         ("SELECT read_text('/etc/passwd') FROM information_schema.tables", UntranslatedError),
         ("SELECT * FROM information_schema.tables, UNNEST(ARRAY[1])", UntranslatedError),

@@ -28,3 +28,17 @@ def test_times_are_read(value, seconds):
     found = Wishes.of({"query_max_run_time": value}, 0.0).timeout_s
     assert found == seconds
     check_limit(found)
+
+
+@pytest.mark.parametrize("value", ["trino", "spark", " SPARK "])
+def test_a_session_has_one_of_two_dialects(value):
+    assert Wishes.of({"Dialect": value}, 0.0).dialect == value.strip().lower()
+    assert Wishes.of({}, 0.0).dialect == "trino"
+
+
+@pytest.mark.parametrize("value", ["duckdb", "", "mysql", "spark;"])
+def test_no_other_dialect_is_known(value):
+    with pytest.raises(UnknownPropertyError) as caught:
+        Wishes.of({"dialect": value}, 0.0)
+    assert "trino or spark" in caught.value.message
+    assert caught.value.hint == "SET SESSION dialect = 'trino'"

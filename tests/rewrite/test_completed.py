@@ -110,11 +110,11 @@ def test_a_column_behind_its_tables_name() -> None:
         ("SELECT * FROM TABLE(sequence(1, 2))", _CLIENT, UntranslatedError),
         ("SELECT * FROM UNNEST(ARRAY[1])", _CLIENT, UntranslatedError),
         ("SELECT a FROM read_parquet('/etc/x')", _CLIENT, UntranslatedError),
-        ("INSERT INTO t SELECT a FROM u", _CLIENT, UntranslatedError),
+        ("INSERT INTO t SELECT a FROM u", _CLIENT, StatementError),
         ("WITH x AS (SELECT 1) INSERT INTO t SELECT a FROM x", _CLIENT, UntranslatedError),
         ("DROP TABLE t", _CLIENT, UntranslatedError),
-        ("SELECT a FROM t; SELECT a FROM u", _CLIENT, UntranslatedError),
-        ("SELECT ( FROM t", _CLIENT, UntranslatedError),
+        ("SELECT a FROM t; SELECT a FROM u", _CLIENT, StatementError),
+        ("SELECT ( FROM t", _CLIENT, StatementError),
         ("SELECT a FROM t WHERE b = '${x}'", _CLIENT, UntranslatedError),
         *(
             (f'SELECT * FROM "t{end}"', _CLIENT, UntranslatedError)

@@ -42,6 +42,7 @@ STATUS: Mapping[str, int] = {
     "store_conflict": 409,
     "store_unavailable": 503,
     "table_replaced": 409,
+    "snapshot_unknown": 404,
     "table_unknown": 404,
     "table_unreadable": 422,
     "too_many_attempts": 429,

@@ -6,6 +6,7 @@ mean the same in DuckDB is run: a part of the tree that isn't listed here is ref
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,10 +19,12 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import (
+    AcceleratorError,
     CancelledError,
     MemoryExceededError,
     StatementError,
     StatementTimeoutError,
+    UnknownColumnError,
     UnknownTableError,
     UntranslatedError,
 )
@@ -150,6 +153,31 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
     return VirtualQuery(told(tree, client), tables)
 
 
+_SAID = (
+    (re.compile(r'column "?([^"]+?)"? not found'), "UNRESOLVED_COLUMN", "there is no column {}"),
+    (re.compile(r'Ambiguous reference to column name "([^"]+)"'), "AMBIGUOUS_REFERENCE", ""),
+    (re.compile(r'column "([^"]+)" must appear in the GROUP BY'), "MISSING_AGGREGATION", ""),
+    (re.compile(r"^Conversion Error: ()"), "CAST_INVALID_INPUT", ""),
+    (re.compile(r"^Out of Range Error: ()"), "NUMERIC_VALUE_OUT_OF_RANGE", ""),
+)
+"""What DuckDB says of a mistake, and Spark's condition for the same one."""
+
+
+def _failed(error: duckdb.Error) -> AcceleratorError:
+    """The error for a client whose query DuckDB refuses."""
+    first = str(error).splitlines()[0]
+    bare = first.partition("Error: ")[2] or first
+    for said, condition, message in _SAID:
+        found = said.search(first)
+        if found is not None:
+            kind = UnknownColumnError if condition == "UNRESOLVED_COLUMN" else StatementError
+            text = message.format(found[1]) or f"the query can't be run: {bare}"
+            hint = "DESCRIBE a table lists its columns" if kind is UnknownColumnError else _HINT
+            shown = one_line(text)
+            return kind(shown, hint=hint, error_class=condition, unknown=found[1])
+    return StatementError(f"the query can't be run: {one_line(bare)}", hint=_HINT)
+
+
 def _is_near(client: Client) -> Callable[[exp.Table], bool]:
     """Whether a table may be a virtual one; a name of WITH may be taken for one."""
     whole = client.catalog == SYSTEM or client.schema == INFORMATION_SCHEMA
@@ -223,10 +251,7 @@ class Engine:
                 f"the query needs more than {_MEMORY}", hint="ask for fewer rows at once"
             ) from error
         except duckdb.Error as error:
-            first = str(error).splitlines()[0]
-            raise StatementError(
-                f"the query can't be run: {one_line(first)}", hint=_HINT
-            ) from error
+            raise _failed(error) from error
         finally:
             connection.close()
         return found.rename_columns(list(shown_names(names)))

@@ -124,7 +124,11 @@ function tagsOf(one) {
   if (one.cached) return [el("span", "tag cache", "cache")];
   const found = one.cubes.slice(0, 2).map((name) => el("span", "tag cube", name));
   found.push(...one.indexes.slice(0, 2).map((name) => el("span", "tag index", name)));
-  if (one.engine === "spark") found.push(el("span", "tag spark", "Spark"));
+  if (one.engine === "spark") {
+    const why = one.reason || one.all_rows, tag = el("span", "tag spark", why ? `Spark: ${why.split(":")[0]}` : "Spark");
+    if (why) tag.title = why;
+    found.push(tag);
+  }
   else if (!found.length && one.engine === "duckdb") found.push(el("span", "tag", one.files_total && !one.files_read ? "metadata" : "DuckDB"));
   return found;
 }
@@ -139,7 +143,7 @@ function drawRows(found) {
     if (pill.textContent !== state) { pill.textContent = state; pill.className = `pill ${state}`; }
     text(cells[1].firstChild, one.sql.replace(/\s+/g, " ").trim() || "(empty)");
     text(cells[2], one.user || "–");
-    const told = JSON.stringify([one.cached, one.cubes, one.indexes, one.engine, one.files_read]);
+    const told = JSON.stringify([one.cached, one.cubes, one.indexes, one.engine, one.files_read, one.reason]);
     if (row.dataset.told !== told) { row.dataset.told = told; cells[3].replaceChildren(...tagsOf(one)); }
     text(cells[4], time(one.elapsed_ms));
     text(cells[5], count(one.rows));
@@ -315,8 +319,10 @@ function drawFigures(found) {
     ...(cache.disk_max ? [meter("Disk", `${size(cache.disk_bytes)} of ${size(cache.disk_max)}`, cache.disk_bytes, cache.disk_max)] : []),
     meter("Grown old", count(cache.stale)), meter("Event loop late by", time(found.lag_ms)),
     ...(found.certificate_days === null ? [] : [meter("Certificate ends in", lasting(Math.max(0, found.certificate_days) * 86400))]));
-  $("alarm").hidden = !found.broken.length;
-  text($("alarm"), `The newest content of these files can't be used, so an older one counts: ${found.broken.join(", ")}. The log says why.`);
+  const alarms = found.broken.length ? [`The newest content of these files can't be used, so an older one counts: ${found.broken.join(", ")}. The log says why.`] : [];
+  if (found.spark_failed) alarms.push(`Spark hasn't started with the gateway: ${found.spark_failed}`);
+  $("alarm").hidden = !alarms.length;
+  text($("alarm"), alarms.join(" "));
   drawCharts(found.timeline, found.now - Math.max(60, found.up_s + found.step_s));
 }
 
@@ -333,7 +339,7 @@ function plot(place, series, axis, scale) {
     width: place.clientWidth - 16, height: 184, cursor: { points: { size: 6 }, drag: { x: false, y: false } }, legend: { live: true, markers: { width: 0, fill: (_, at) => (at ? colour(series[at - 1].colour) : "transparent") } },
     scales: { x: { time: true }, y: scale },
     axes: [{ stroke: soft, grid: { show: false }, ticks, font, size: 26, values: (self, all) => all.map((one) => clock(one).slice(0, self.scales.x.max - self.scales.x.min < 240 ? 8 : 5)), space: 70 },
-      { stroke: soft, grid, ticks, font, size: 56, ...axis }],
+      { stroke: soft, grid, ticks, font, size: (self, all, at, cycle) => (cycle > 1 ? self.axes[at]._size : Math.max(36, ...(all || []).map((one) => 7 * String(one).length + 14))), ...axis }],
     series: [{ value: (_, one) => (one === null || one === undefined ? "" : clock(one)) }, ...series],
   }, [[0], ...series.map(() => [null])], place);
 }

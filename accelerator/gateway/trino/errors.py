@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from accelerator.errors import AcceleratorError
+from accelerator.gateway.trino.spark_errors import spark_error, without_stack
 from accelerator.redaction import redacted
 from rewrite.printable import printable
 
@@ -156,6 +157,7 @@ NAMES: Mapping[str, str] = {
     "selection_unsupported": _INTERNAL,
     "session_closed": "SERVER_SHUTTING_DOWN",
     "session_property_invalid": "INVALID_SESSION_PROPERTY",
+    "snapshot_unknown": "INVALID_ARGUMENTS",
     "spark_elsewhere": _INTERNAL,
     "spark_missing": "NOT_SUPPORTED",
     "statement_ended": "NOT_SUPPORTED",
@@ -239,9 +241,12 @@ _OF_STATES = (
     ("54", "GENERIC_INSUFFICIENT_RESOURCES"),
 )
 """By the beginnings of SQL states, longer ones first."""
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{2,80}(?:\.[A-Z0-9_]{1,80})?)\]")
 _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
-_STACK = re.compile(r"\s*at [\w$.<>/]+\(|\s*\.\.\. \d+ more|JVM stacktrace:")
+_OF_MISTAKES = {
+    "INVALID_ARGUMENTS": "snapshot_unknown",
+    "INVALID_FUNCTION_ARGUMENT": "function_argument",
+}
+"""Our code for a mistake that Spark, or Iceberg's library, reports without a condition."""
 _MESSAGE_MAX = 8_000
 _WORD_MAX = 256
 _NAME_MAX = 400
@@ -308,15 +313,11 @@ def told(error: BaseException) -> Told:
             line = column = None
         message, hint = _clean(error.message), _clean(error.hint)
         return Told(error.code, message, hint, line, column, error.error_class, kind)
-    text = _without_stack(str(error))
-    condition = _CONDITION.match(text)
-    if condition is not None or _STATE.search(text):
-        message = text[condition.end() :].strip() if condition else text
-        # Behind it Spark shows its plan, or the text of a view: columns that nobody has asked for.
-        for begins in (";\n", "\n== SQL"):
-            message = message.partition(begins)[0]
-        found = condition[1] if condition else ""
-        return Told("spark", _clean(message), error_class=found, kind=kind)
+    found = spark_error(str(error))
+    if found is not None:
+        code = "spark" if not found.name else _OF_MISTAKES[found.name]
+        return Told(code, _clean(found.message), error_class=found.condition, kind=kind)
+    text = without_stack(str(error))
     if isinstance(error, KeyboardInterrupt):
         return Told("cancelled", "the statement was cancelled", kind=kind)
     if isinstance(error, MemoryError):
@@ -366,15 +367,6 @@ def _sentences(error: Told) -> str:
         return message
     stop = "" if message.endswith((".", "!", "?")) else "."
     return f"{message}{stop} Hint: {error.hint}"
-
-
-def _without_stack(text: str) -> str:
-    lines = []
-    for line in text.splitlines():
-        if _STACK.match(line):
-            break
-        lines.append(line)
-    return "\n".join(lines).strip()
 
 
 def _clean(text: str) -> str:

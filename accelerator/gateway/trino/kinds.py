@@ -37,6 +37,12 @@ class ClientSession:
     capabilities: frozenset[str] = frozenset()
 
     @property
+    def dialect(self) -> str:
+        """The dialect of its queries, as its session's property has it."""
+        given = {name.lower(): value for name, value in self.properties.items()}
+        return given.get("dialect", "trino").strip().lower()
+
+    @property
     def parametric_datetime(self) -> bool:
         """Whether it knows times of other precisions than milliseconds."""
         return "PARAMETRIC_DATETIME" in self.capabilities

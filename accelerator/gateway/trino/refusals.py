@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.words import Cursor
+from accelerator.statements.forms import EXAMPLES
 
 _WRITE = "write with Spark: answers here follow each commit"
 _ACCESS = "rights are kept in the gateway's own configuration"
@@ -35,14 +36,24 @@ _OBJECTS = (
     *(("ROLE",), ("BRANCH",), ("INDEX",)),
 )
 _OF_OBJECTS = frozenset(("ALTER", "COMMENT", "CREATE", "DROP", "TRUNCATE", "REFRESH"))
-_HINTS = {"CATALOG": _CATALOG, "ROLE": _ACCESS, "INDEX": "CREATE INDEX … USING BLOOM is our own"}
+_HINTS = {"CATALOG": _CATALOG, "ROLE": _ACCESS}
+_OURS = {
+    ("CREATE", "INDEX"): "CREATE INDEX",
+    ("CREATE", "MATERIALIZED"): "CREATE CUBE",
+    ("DROP", "MATERIALIZED"): "DROP CUBE",
+    ("REFRESH", "MATERIALIZED"): "BUILD CUBE",
+}
+"""What does the same here, by the first words; the hint has an example of it."""
 
 
 def refused(cursor: Cursor) -> kinds.Refused:
     """The statement whose first word comes next; StatementError where it's none of Trino's."""
     first = cursor.one_of(*REFUSED)
     if first == "SET":
-        cursor.expect("PATH")
+        if not cursor.take("PATH"):
+            raise cursor.error(
+                "SESSION or ROLE or PATH", hint="SET SESSION name = value; SHOW SESSION lists them"
+            )
         return kinds.Refused("SET PATH", "name functions as they are, without a path")
     if first not in _OF_OBJECTS:
         return kinds.Refused(first, REFUSED[first])
@@ -53,5 +64,14 @@ def refused(cursor: Cursor) -> kinds.Refused:
     cursor.take("OR", "REPLACE")
     for words in _OBJECTS:
         if cursor.take(*words):
-            return kinds.Refused(f"{first} {' '.join(words)}", _HINTS.get(words[0], REFUSED[first]))
+            own = _OURS.get((first, words[0]))
+            hint = _HINTS.get(words[0], REFUSED[first]) if own is None else _written(own)
+            what = f"{first} {' '.join(words)}"
+            return kinds.Refused(f"{what} as it's written" if own == what else what, hint)
+    if first == "REFRESH":
+        raise cursor.error("MATERIALIZED VIEW", hint=_written("BUILD CUBE"))
     raise cursor.error("TABLE or VIEW or SCHEMA or CUBE")
+
+
+def _written(own: str) -> str:
+    return f"write {own}, for example: {EXAMPLES[own]}"

@@ -19,8 +19,10 @@ from accelerator.gateway.trino.words import Cursor, Word, flat_comments, shown, 
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.statements.kinds import Other
+from accelerator.statements.reader import QUERY_WORDS
 from accelerator.statements.text import first_word
 from rewrite.closest import closest, did_you_mean
+from rewrite.dialects import SPARK
 from rewrite.place import place_of
 
 _QUERY = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
@@ -66,9 +68,16 @@ def request(sql: str, client: ClientSession) -> Request:
     aren't constants or not as many as its markers; PreparedNotFoundError for an unknown one.
     """
     first = first_word(sql).text
+    if client.dialect == SPARK and _is_of_spark(sql, first):
+        return kinds.Run(sql)
     if first in _QUERY and not any(one in sql for one in _UNSURE) and first != "WITH":
         return kinds.Run(sql)
     return _read(sql, client, placed=True)
+
+
+def _is_of_spark(sql: str, first: str) -> bool:
+    """Whether it's a query of Spark's, or a statement of our own; others are read as Trino's."""
+    return first in QUERY_WORDS or not isinstance(parse_statement(sql), Other)
 
 
 def _read(sql: str, client: ClientSession, *, placed: bool) -> Request:

@@ -18,6 +18,7 @@ from rewrite.bounds import HINT, TooDeepError, check_count, check_tokens
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 from rewrite.printable import one_line
+from rewrite.trino_syntax import unread
 
 _PIECE = re.compile(r"\w+|[^\w\s]")
 _TEXTS = frozenset((TokenType.STRING, TokenType.UNICODE_STRING))
@@ -81,10 +82,7 @@ def words_of(sql: str) -> list[Word]:
     except TooDeepError as error:
         raise StatementTooDeepError(f"the statement isn't read: {error}", hint=HINT) from error
     except TokenError as error:
-        raise StatementError(
-            "the statement can't be read: a quote or a comment isn't closed",
-            hint="a quote within a text is written twice",
-        ) from error
+        raise unread(sql, error) from error
     return [word for token in tokens for word in _words(sql, token)]
 
 
@@ -206,19 +204,19 @@ class Cursor:
         start, self.next = self.words[self.next].start, len(self.words)
         return self.sql[start : self.words[-1].end]
 
-    def error(self, expected: str) -> StatementError:
-        """What is wrong at the next word."""
+    def error(self, expected: str, hint: str = "") -> StatementError:
+        """What is wrong at the next word; a word that is near is the hint, if no other is given."""
         word = self.peek()
         if word is None:
             end = self.words[-1].end if self.words else len(self.sql)
             return StatementError(
-                f"expected {expected}, found the end", at=place_of(self.sql, end, end)
+                f"expected {expected}, found the end", hint=hint, at=place_of(self.sql, end, end)
             )
         found = shown(self.sql[word.start : word.end])
-        near = closest(found, [one for one in expected.split() if one.isupper()])
+        near = closest(found, [w for w in expected.split() if w.isupper() and w != word.key])
         return StatementError(
             f"expected {expected}, found {found}",
-            hint=did_you_mean(near),
+            hint=hint or did_you_mean(near),
             at=place_of(self.sql, word.start, word.end),
             suggestions=near,
         )

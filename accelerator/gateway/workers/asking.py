@@ -229,6 +229,8 @@ class Asking:
         except AcceleratorError as error:
             if isinstance(error, StatementTimeoutError) and job.for_patterns:
                 error.hint = PATTERN_HINT
+            if not _is_placed(job.request):
+                error.line = error.column = None  # a place in another text than the client sent
             if described is not None:
                 note_refused(*described)
             raise
@@ -254,7 +256,8 @@ class Asking:
             case kinds.Explain():
                 return self._explained(session, job, asked)
             case kinds.Run(sql):
-                known = _told(metadata, asked, job, session.services)
+                with placed(sql):
+                    known = _told(metadata, asked, job, session.services)
                 return Answer.of(known) if known is not None else self._run(session, job, sql)
         found = _told(metadata, asked, job, session.services)
         if found is None:
@@ -327,7 +330,7 @@ class Asking:
     def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
         may_look = partial(check_read, job.access, session.services)
-        found = session.queries.read(sql, "trino", self._client(session, job), may_look)
+        found = session.queries.read(sql, job.client.dialect, self._client(session, job), may_look)
         if isinstance(found, Query) and not job.accelerate:
             found = replace(found, plain=True)
         return found
@@ -425,6 +428,13 @@ def _description(job: Job) -> tuple[str, Object] | None:
     missing = max(0, 3 - len(name))
     around = (job.client.catalog or "", job.client.schema or "")
     return action, Object.table((*around[:missing], *name))
+
+
+def _is_placed(asked: Request) -> bool:
+    """Whether places in its text are those of what the client sent."""
+    if isinstance(asked, kinds.Run):
+        return asked.placed
+    return not isinstance(asked, kinds.DescribeOutput)
 
 
 _TRIES = 3
