@@ -27,7 +27,7 @@ from accelerator.errors import (
     StatementError,
 )
 from accelerator.statements.kinds import CreateCube
-from accelerator.store import BESIDE, CubeRecord
+from accelerator.store import BESIDE, CubeRecord, RegistryVersion
 from accelerator.store.chunks import compact_json
 
 if TYPE_CHECKING:
@@ -128,10 +128,10 @@ def _end_if_empty(services: Services, record: CubeRecord) -> None:
             services.store.drop_cube(record.name, cube_id=record.id)
 
 
-def end_left(services: Services, table_uuid: str) -> None:
+def end_left(services: Services, registry: RegistryVersion, table_uuid: str) -> None:
     """Drops what replacings of a table's cubes have left that were stopped, a day later."""
     before = time.time() * 1000 - _LEFT_MS
-    for name, record in services.store.registry(fresh=True).cubes.items():
+    for name, record in registry.cubes.items():
         left = name.endswith(BESIDE) and record.created_ms < before
         if left and record.table_uuid == table_uuid:
             with suppress(CubeNotFoundError):

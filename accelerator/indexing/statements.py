@@ -34,7 +34,7 @@ from accelerator.interrupts import interruptible
 from accelerator.progress import Progress
 from accelerator.refresh.lag import lag_s, of_index
 from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
-from accelerator.store import BESIDE, IndexRecord, SegmentRecord
+from accelerator.store import BESIDE, IndexRecord, RegistryVersion, SegmentRecord
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -98,10 +98,10 @@ def _first_build(services: Services, record: IndexRecord) -> list[BuiltIndex]:
         raise
 
 
-def end_left(services: Services, table_uuid: str) -> None:
+def end_left(services: Services, registry: RegistryVersion, table_uuid: str) -> None:
     """Drops what replacings of a table's indexes have left that were killed, a day later."""
     before = time.time() * 1000 - _LEFT_MS
-    for name, record in services.store.registry(fresh=True).indexes.items():
+    for name, record in registry.indexes.items():
         left = name.endswith(BESIDE) and record.created_ms < before
         if left and record.table_uuid == table_uuid:
             with suppress(IndexNotFoundError):

@@ -84,8 +84,9 @@ def vacuum(
         gone = served.gone if scope.dry_run else ()
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
-            creating.end_left(services, table.facts.uuid)
-            indexing.end_left(services, table.facts.uuid)
+            registry = services.store.registry(fresh=True)
+            creating.end_left(services, registry, table.facts.uuid)
+            indexing.end_left(services, registry, table.facts.uuid)
         gone_keys = _forget(services, check) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(

@@ -14,7 +14,8 @@ def test_what_fails_or_is_slow_counts() -> None:
     outcome = Outcome()
     outcome.add("a", 1.0, "error")
     outcome.add("a", 3.0, "cancelled")
-    found = Attacked(Counted(4, 2, 10.0, (0.1, 1.9, 2.1, 7.0), "why"), outcome, 1)
+    latencies, moments = (0.1, 1.9, 2.1, 7.0), (0.1, 2.0, 4.2, 9.0)
+    found = Attacked(Counted(4, 2, 10.0, latencies, "why", moments), outcome, 1)
     assert found.failed == 4
     assert found.figures() == {
         "hostile_failed": 4,
@@ -24,6 +25,7 @@ def test_what_fails_or_is_slow_counts() -> None:
     }
     assert found.details()["slowest"] == {"a": 3.0}
     assert found.details()["slow"] == [2.1, 7.0]
+    assert found.details()["worst_at_s"] == [(0.1, 0.1), (2.0, 1.9), (4.2, 2.1), (9.0, 7.0)]
 
 
 def test_inputs_are_as_long_as_a_client_may_send() -> None:

@@ -138,9 +138,9 @@ def test_the_closest_catalog_is_named() -> None:
     assert raised.value.hint == "there are lake, other"
 
 
-def test_sparks_own_sql_isnt_completed() -> None:
-    with pytest.raises(UntranslatedError, match="aren't completed"):
-        translated_for(_CLIENT, "SELECT a FROM t", "spark", lambda _: None, _CATALOGS)
+def test_sparks_own_sql_is_completed_too() -> None:
+    found = translated_for(_CLIENT, "SELECT a FROM t", "spark", lambda _: None, _CATALOGS)
+    assert found.text == "SELECT a FROM `lake`.`d`.`t`"
 
 
 @pytest.mark.parametrize("value", ["${x}", "a\nb", "\x1b"])
