@@ -25,6 +25,7 @@ from accelerator.doubts import estimated, inexact
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.metrics import Metrics
 from accelerator.plans import Doubt, Plan
+from accelerator.plans.told import counted
 from accelerator.result import Result
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import Query, Verify
@@ -361,7 +362,7 @@ def differ(
     if mine != theirs:
         found.append(f"types {[str(t) for t in mine]} for {[str(t) for t in theirs]}")
     if accelerated.num_rows != plain.num_rows:
-        found.append(f"{accelerated.num_rows} rows for {plain.num_rows}")
+        found.append(f"{counted(accelerated.num_rows, 'row')} for {plain.num_rows}")
     if found:
         return found
     places = range(plain.num_columns) if compared is None else compared

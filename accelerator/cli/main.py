@@ -237,6 +237,7 @@ def export_command(
     """
     from accelerator.cli.export import export, format_of
     from accelerator.cli.output import print_json
+    from accelerator.plans.told import counted
 
     statement = one_statement(sql, file)
     chosen = format_of(target, name)
@@ -247,7 +248,7 @@ def export_command(
     if options.json:
         print_json({"file": str(target), "rows": rows, "seconds": round(seconds, 3)})
     else:
-        say(f"{rows:,} rows into {target} in {seconds:.1f} s", err=True)
+        say(f"{counted(rows, 'row')} into {target} in {seconds:.1f} s", err=True)
 
 
 @contextmanager
