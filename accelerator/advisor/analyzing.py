@@ -135,6 +135,7 @@ class _Analysis:
         """All of it."""
         budget, services = self._budget, self._services
         judged = Judged(services, self._now, timedelta(days=budget.keep_days))
+        services.log.unwritten()  # what this process has asked is written first
         workload = logged(
             services.store.files,
             days=budget.days,

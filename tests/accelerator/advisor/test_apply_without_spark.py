@@ -58,6 +58,14 @@ def _statuses(acc: Accelerator) -> list[str]:
     return rows["status"].to_pylist()
 
 
+def test_analyze_sees_what_was_just_asked(acc: Accelerator) -> None:
+    """SHOW QUERIES did, and ANALYZE said that the log has no query."""
+    for _ in range(2):
+        acc.query(_GOOD)
+    assert acc.query("ANALYZE d.f").arrow().num_rows >= 0
+    assert acc.query("SHOW QUERIES").arrow().num_rows == 3
+
+
 def test_all_actions_are_checked_before_the_first(acc: Accelerator) -> None:
     good, other = _cube(acc, "good", _GOOD), _cube(acc, "other", _SPARKS)
     _advised(acc, good, other)
