@@ -162,7 +162,8 @@ class Queries:
             return self.plain(sql, Metrics())
         if isinstance(found, Declined):
             services = self.services
-            require_spark(services.spark_source.engine, found.sentence, _WITHOUT_SPARK)
+            why = found.sentence.removesuffix(".")
+            require_spark(services.spark_source.engine, why, _WITHOUT_SPARK)
             return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
         metrics = Metrics(engine="none", execution_ms=_ms(began))
         return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")

@@ -65,6 +65,10 @@ NOT_HERE = [
     "DESCRIBE EXTENDED shop.totals",
     "SET spark.sql.ansi.enabled=false",
     "SET spark.sql.session.timeZone=nowhere",
+    "SET TIME ZONE 'Factory'",
+    "SET TIME ZONE 'ROC'",
+    "SET TIME ZONE 'America/Coyhaique'",
+    "SET TIME ZONE 'localtime'",
     "SET spark.sql.shuffle.partitions=x",
     "USE spark_catalog",
 ]
@@ -187,8 +191,11 @@ def test_without_spark_the_error_has_the_reason(acc, monkeypatch):
         raise SparkMissingError("PySpark can't be imported: no", hint="install it")
 
     monkeypatch.setattr(acc.services.spark_source, "engine", missing)
-    with pytest.raises(SparkMissingError, match="Only Spark is certain"):
+    with pytest.raises(SparkMissingError, match="Only Spark is certain") as raised:
         acc.query("SHOW TABLES IN spark_catalog.default")
+    assert raised.value.message.endswith(
+        "spark_catalog is Spark's own: PySpark can't be imported: no"
+    )
 
 
 @pytest.mark.parametrize(
