@@ -34,6 +34,7 @@ from accelerator.errors import (
     RefusedError,
     RowRaisedError,
     SparkElsewhereError,
+    SparkMissingError,
 )
 from accelerator.execution import Execution
 from accelerator.failures import declined_for
@@ -379,6 +380,11 @@ class Queries:
         try:
             found = run()
         except (CancelledError, SparkElsewhereError, KeyboardInterrupt):
+            raise
+        except SparkMissingError as error:  # the plain statement needs Spark, too
+            reason = plan.not_in_process()
+            if reason is not None and error.hint:
+                error.hint = f"{error.hint}{ASKED_SINCE}{reason.line}"
             raise
         except (
             Exception
