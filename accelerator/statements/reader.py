@@ -271,7 +271,8 @@ class Reader:
         if self._next < len(self._words):
             word = self._words[self._next]
             found, position, end = self._sql[word.start : word.end], word.start, word.end
-        near = closest(found, _CAPITALS.findall(expected))
+        words = [one for one in _CAPITALS.findall(expected) if one != found.upper()]
+        near = closest(found, words)
         meant = f"{did_you_mean(near)} " if near else ""
         return StatementError(
             f"{place(self._sql, position)}: expected {expected}, found {found}",

@@ -168,6 +168,12 @@ def test_another_that_replaces_the_same_cube_is_named(
     assert _cubes(acc) == {"c": ("complete", _OTHER, _FILES)}
 
 
+def test_the_hint_does_not_repeat_the_word_that_is_wrong(acc: Accelerator) -> None:
+    with pytest.raises(StatementError, match="exclude each other") as raised:
+        acc.query(f"CREATE OR REPLACE CUBE IF NOT EXISTS c AS {_NEW}")
+    assert "did you mean" not in (raised.value.hint or "")
+
+
 def test_a_cube_is_not_undropped_under_the_name_beside(acc: Accelerator) -> None:
     acc.query("DROP CUBE c")
     with pytest.raises(StatementError, match="being replaced"):

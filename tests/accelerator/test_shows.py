@@ -147,6 +147,12 @@ def test_explain_shows_this_plan_under_a_title_that_says_so(acc):
     assert "rows of shop.stores" in plan
 
 
+def test_explaining_a_statement_that_is_no_query_logs_nothing(acc, caplog):
+    assert "not_a_query" in str(acc.explain("SHOW TABLES"))
+    assert [row["code"] for row in acc.why_not("SHOW TABLES")] == ["not_a_query"]
+    assert caplog.records == []
+
+
 def test_what_use_and_set_changed_is_handed_to_spark_once():
     context = SessionContext(Config.load(), lambda: None)
     assert context.use("lake", ("shop",))
