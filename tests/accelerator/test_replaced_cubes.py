@@ -151,7 +151,7 @@ def test_what_nobody_goes_on_with_is_vacuumed(
 def test_another_that_replaces_the_same_cube_is_named(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    """The slower one reports the other, not a name that nobody chose."""
+    """The slower statement's error names the cube, not the one beside it."""
     job, left = Builder._job, [at]
 
     def run(self: Builder, *given: Any) -> Any:

@@ -82,7 +82,7 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
 def test_a_cube_that_spark_reads_is_named_with_its_reason(
     pristine: Pristine, no_java: None
 ) -> None:
-    """The error says why the statement needs Spark, not that a plan failed."""
+    """The error has the plan's reason, and no failure is counted."""
     with accelerator.open(pristine.lake(_fill)) as acc:
         acc.query("CREATE CUBE c AS SELECT b, count(*) AS n FROM d.t GROUP BY b")
         failed = dict(acc.services.failures.counts)
