@@ -61,8 +61,9 @@ class Explainer:
         """The facts of its plan, and of its run."""
         ran = None if limit is None else self._run(statement, limit)
         plan, _ = self._plan(statement)
-        sql = statement.bare if isinstance(statement, Query) else sql
-        suggested = self._suggested(statement, plan)
+        if not isinstance(statement, Query):
+            return self._explained(sql, plan, ran=ran)
+        suggested, sql = self._suggested(statement, plan), statement.bare
         return self._explained(sql, plan, self._scanned(sql), suggested, ran)
 
     def of_plan(self, sql: str, plan: Plan) -> Explanation:

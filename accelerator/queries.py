@@ -165,7 +165,8 @@ class Queries:
             return self.plain(sql, Metrics())
         if isinstance(found, Declined):
             services = self.services
-            require_spark(services.spark_source.engine, found.sentence, _WITHOUT_SPARK)
+            why = found.sentence.removesuffix(".")
+            require_spark(services.spark_source.engine, why, _WITHOUT_SPARK)
             return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
         metrics = Metrics(engine="none", execution_ms=_ms(began))
         return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")
@@ -397,6 +398,11 @@ class Queries:
         try:
             found = run()
         except (CancelledError, SparkElsewhereError, KeyboardInterrupt):
+            raise
+        except SparkMissingError as error:  # the plain statement needs Spark, too
+            reason = plan.not_in_process()
+            if reason is not None and error.hint:
+                error.hint = f"{error.hint}{ASKED_SINCE}{reason.line}"
             raise
         except (
             Exception

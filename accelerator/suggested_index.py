@@ -6,7 +6,6 @@ column with constants count; the suggestion is for the first column without an i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from accelerator.errors import AcceleratorError
+from accelerator.statements.reader import NEVER_NAMES
 from rewrite.parse import PARSER_FAILS, parse
-from rewrite.quoting import backticked
-from rewrite.spark_words import KEYWORDS
+from rewrite.quoting import backticked, quoted, quoted_if_needed
 
 if TYPE_CHECKING:
     from accelerator.services import Services
 
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _WHOLE = ("bigint", "date", "int", "timestamp", "timestamp_ntz")
 _FLOATS = ("double", "float")
 _ORDERED: tuple[type[exp.Expr], ...] = (exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -76,16 +74,17 @@ def suggested_index(sql: str, services: Services) -> SuggestedIndex | None:
 def _index(
     kind: str, parts: tuple[str, ...], column: str, taken: Collection[str]
 ) -> SuggestedIndex:
-    table = ".".join(_name(one) for one in parts)
+    table = quoted(parts)
     base = f"{parts[-1]}_{column}_{kind}".lower()
     name = next(n for n in (base, *(f"{base}{i}" for i in range(1, 9999))) if n not in taken)
-    ddl = f"CREATE INDEX {_name(name)} ON {table} USING {kind} ({_name(column)})"
+    index, on = quoted_if_needed(name), _column(column)
+    ddl = f"CREATE INDEX {index} ON {table} USING {kind} ({on})"
     return SuggestedIndex(kind, ".".join(parts), column, ddl)
 
 
-def _name(name: str) -> str:
-    is_plain = _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS
-    return name if is_plain else backticked(name)
+def _column(name: str) -> str:
+    """The column as `CREATE INDEX` takes it: a few words are no names there."""
+    return backticked(name) if name.upper() in NEVER_NAMES else quoted_if_needed(name)
 
 
 def _tests(node: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:

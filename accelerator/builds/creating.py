@@ -42,11 +42,7 @@ def create(statement: CreateCube, services: Services) -> Built:
     CubeExistsError for a name in use, StatementError for one that replacing needs.
     """
     services.builder.check_store()
-    if statement.name.endswith(BESIDE):
-        raise StatementError(
-            f"{statement.name} is the name of a cube that is being replaced",
-            hint=f"choose a name that doesn't end in {BESIDE}",
-        )
+    check_name(statement.name)
     cube = bind_definition(services, statement.select_sql)
     existing = services.store.registry().cubes.get(statement.name)
     if existing is not None and statement.if_not_exists:
@@ -75,6 +71,15 @@ def create(statement: CreateCube, services: Services) -> Built:
     return Built(statement.name) if statement.deferred else _built(services, record)
 
 
+def check_name(name: str) -> None:
+    """StatementError for a name that replacing a cube needs."""
+    if name.endswith(BESIDE):
+        raise StatementError(
+            f"{name} is the name of a cube that is being replaced",
+            hint=f"choose a name that doesn't end in {BESIDE}",
+        )
+
+
 def _built(services: Services, record: CubeRecord) -> Built:
     """Builds a cube that was just registered. Nothing stays of one that can't have a cell."""
     try:
@@ -94,11 +99,16 @@ def _replace(services: Services, existing: CubeRecord, record: CubeRecord) -> Bu
         services.store.create_cube(beside)
     try:
         built = start_build(services, beside.name, wait=True, progress=None).wait()
+        acts.note(services, "dropped", existing)
+        old = services.store.rename_cube(beside.name, record.name, cube_id=beside.id)
     except (BuildError, SparkMissingError, CancelledError):
         _end_if_empty(services, beside)
         raise
-    acts.note(services, "dropped", existing)
-    old = services.store.rename_cube(beside.name, record.name, cube_id=beside.id)
+    except CubeNotFoundError as error:
+        raise BuildError(
+            f"cube {record.name} was replaced, or dropped, by another statement at the same time",
+            hint="SHOW CUBES lists the definitions in force; repeat the statement if one lacks",
+        ) from error
     if old is not None:
         publishing.drop_published(services, old)
     return replace(built, cube=record.name)

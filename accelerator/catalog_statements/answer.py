@@ -41,7 +41,7 @@ from rewrite.reason import Declined, DeclinedError
 from rewrite.unknown import COLUMN, TABLE, Unknown
 
 if TYPE_CHECKING:
-    from accelerator.queries import Queries
+    from accelerator.catalog_statements.session import Queries
 
 _CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
 _PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"

@@ -15,7 +15,7 @@ from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
-    from accelerator.queries import Queries
+    from accelerator.catalog_statements.session import Queries
 
 
 def described(sql: str, queries: Queries) -> pa.Table:

@@ -33,7 +33,15 @@ class _Setting:
     default: Callable[[], str]
 
 
+_NOT_JAVAS = ("Factory", "ROC", "localtime", "posixrules")
+_NEWER = ("America/Ciudad_Juarez", "America/Coyhaique", "Europe/Kyiv", "Pacific/Kanton")
+"""Zones that Java doesn't know, and those that the first release of Java 17 doesn't."""
+
+
 def _is_zone(value: str) -> bool:
+    """Decides whether any Java knows the zone: with another one Spark wouldn't start."""
+    if value in (*_NOT_JAVAS, *_NEWER):
+        return False
     return value in available_timezones() and ZoneInfo(value).key == value
 
 

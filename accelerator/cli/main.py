@@ -297,7 +297,7 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
             if line:
                 say(f"  {line}")
     if not found:
-        say("a cube answers it, and no other was considered", err=True)
+        say("no cube was refused; accelerator explain shows what answers it", err=True)
 
 
 @main.command("verify")

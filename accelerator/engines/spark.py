@@ -177,7 +177,7 @@ class SparkEngine:
             for key, value in settings.items():
                 session.conf.set(key, value)
             if place:
-                built(session, f"USE {'.'.join(map(backticked, place))}")
+                _use(session, place)
 
     @staticmethod
     def arrow_schema(frame: DataFrame) -> pa.Schema:
@@ -507,6 +507,16 @@ def workers_hint(error: str, interpreter: str) -> str:
         f" or spark.pyspark.python name one that has lakehouse-accelerator {VERSION} and"
         " pyarrow"
     )
+
+
+def _use(session: SparkSession, place: Sequence[str]) -> None:
+    """Makes the catalog and namespace current; the catalog alone if the namespace was dropped."""
+    try:
+        built(session, f"USE {'.'.join(map(backticked, place))}")
+    except PySparkException as error:
+        if error.getCondition() != "SCHEMA_NOT_FOUND" or len(place) == 1:
+            raise
+        built(session, f"USE {backticked(place[0])}")
 
 
 def _hear_ctrl_c(session: SparkSession) -> None:

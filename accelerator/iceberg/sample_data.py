@@ -42,7 +42,8 @@ def make_sample(
     """Makes the warehouse in a folder that is empty or isn't there; returns the rows of sales.
 
     The tables are in a catalog of that name. `tell` is called with the name of each step.
-    ConfigError if the folder isn't empty or can't be written. An error leaves nothing there.
+    ConfigError if the folder isn't empty, can't be written or has a name that an address writes in
+    another way. An error leaves nothing there.
     """
     folder = folder.absolute()
     was_there = folder.exists()
@@ -50,6 +51,11 @@ def make_sample(
         raise ConfigError(
             f"the sample can't be made in {folder}: something is there already",
             hint="name a folder that is empty or isn't there",
+        )
+    if folder.as_uri() != f"file://{folder}":  # tables would lie in a folder of another name
+        raise ConfigError(
+            f"the sample can't be made in {folder}: its address would be {folder.as_uri()}",
+            hint="name a folder whose whole path has letters of ASCII, digits, . _ ~ and - alone",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

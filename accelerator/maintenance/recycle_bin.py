@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.advisor import acts
 from accelerator.builds import publishing
+from accelerator.builds.creating import check_name
 from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
 from accelerator.store import CubeRecord, DroppedCube
 
@@ -72,6 +73,8 @@ def _keep_ms(services: Services) -> int:
 
 def undrop(services: Services, name: str, new_name: str | None) -> str:
     """Brings back the cube that was dropped last under the name; the name that it has now."""
+    if new_name is not None:
+        check_name(new_name)
     cube = services.store.undrop_cube(name, new_name or name)
     acts.note(services, "undropped", cube)
     return cube.name

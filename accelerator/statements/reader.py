@@ -29,7 +29,7 @@ QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _PIECE = re.compile(r"\w+|[^\w\s]")
 _CAPITALS = re.compile(r"\b[A-Z][A-Z]+\b")
 # Unquoted, these are never meant as a name where our statements want one.
-_NEVER_NAMES = frozenset(
+NEVER_NAMES = frozenset(
     ("AS", "CHECK", "FOREIGN", "FROM", "IF", "IN", "ON", "PRIMARY", "SELECT", "UNIQUE", "WITH")
 )
 
@@ -98,7 +98,7 @@ class Reader:
     def name(self, what: str) -> str:
         """A name of one part."""
         word = self._words[self._next] if self._next < len(self._words) else None
-        if word is None or not word.is_name or word.key in _NEVER_NAMES or not word.text:
+        if word is None or not word.is_name or word.key in NEVER_NAMES or not word.text:
             raise self.error(what)
         self._next += 1
         self._previous_end = word.end
@@ -271,7 +271,8 @@ class Reader:
         if self._next < len(self._words):
             word = self._words[self._next]
             found, position, end = self._sql[word.start : word.end], word.start, word.end
-        near = closest(found, _CAPITALS.findall(expected))
+        words = [one for one in _CAPITALS.findall(expected) if one != found.upper()]
+        near = closest(found, words)
         meant = f"{did_you_mean(near)} " if near else ""
         return StatementError(
             f"{place(self._sql, position)}: expected {expected}, found {found}",

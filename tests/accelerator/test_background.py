@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from accelerator.engines import spark
 from accelerator.engines.java import check_java
@@ -176,3 +179,22 @@ def test_the_folder_is_for_its_owner_alone():
     made = scratch.folder()
     assert made == scratch.folder()
     assert made.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_namespace_that_was_dropped_since_use_does_not_stop_spark() -> None:
+    """Full names are answered; before, each statement failed for a name that it doesn't have."""
+    asked: list[str] = []
+
+    def sql(text: str) -> None:
+        asked.append(text)
+        if "gone" in text:
+            raise AnalysisException("no", errorClass="SCHEMA_NOT_FOUND", messageParameters={})
+
+    @contextmanager
+    def handed():
+        yield ("lake", "gone"), {}
+
+    session = SimpleNamespace(sql=sql, conf=SimpleNamespace(set=None, get=None))
+    engine = spark.SparkEngine(lambda: session, owned=True, handed=handed)
+    engine._hand(session)
+    assert asked == ["USE `lake`.`gone`", "USE `lake`"]

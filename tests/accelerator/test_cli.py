@@ -461,6 +461,13 @@ def test_explain_and_why_not():
     assert json.loads(run(Fake(), "why-not", "SELECT 1", "--json").stdout)[0]["cube"] == "c"
 
 
+def test_why_not_claims_no_cube_if_there_is_no_reason(monkeypatch):
+    monkeypatch.setattr(Fake, "why_not", lambda _self, _sql: [])
+    found = run(Fake(), "why-not", "SELECT 1")
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert found.stderr == "no cube was refused; accelerator explain shows what answers it\n"
+
+
 def test_verify_tells_by_its_exit_code():
     fake = Fake()
     found = run(fake, "verify", "SELECT 1")

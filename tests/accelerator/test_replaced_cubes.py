@@ -19,6 +19,7 @@ from tests.support.pristine import Pristine
 
 _OLD = "SELECT g, sum(v) AS s FROM d.f GROUP BY g"
 _NEW = "SELECT g, sum(v) AS s, count(*) AS n FROM d.f GROUP BY g"
+_OTHER = "SELECT g, max(v) AS m FROM d.f GROUP BY g"
 _ASKED = "SELECT g, count(*) AS n FROM d.f GROUP BY g"
 _FILES = 3
 
@@ -144,6 +145,41 @@ def test_what_nobody_goes_on_with_is_vacuumed(
     monkeypatch.setattr("accelerator.builds.creating.time.time", lambda: now + 90_000)
     acc.query("VACUUM d.f")
     assert set(_records(acc)) == {"c"}
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_another_that_replaces_the_same_cube_is_named(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """The slower statement's error names the cube, not the one beside it."""
+    job, left = Builder._job, [at]
+
+    def run(self: Builder, *given: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            monkeypatch.setattr(Builder, "_job", job)
+            _replace(acc, _OTHER)
+        return job(self, *given)
+
+    monkeypatch.setattr(Builder, "_job", run)
+    with pytest.raises(BuildError, match="cube c was replaced, or dropped, by another") as raised:
+        _replace(acc)
+    assert "#new" not in str(raised.value)
+    assert _cubes(acc) == {"c": ("complete", _OTHER, _FILES)}
+
+
+def test_the_hint_does_not_repeat_the_word_that_is_wrong(acc: Accelerator) -> None:
+    with pytest.raises(StatementError, match="exclude each other") as raised:
+        acc.query(f"CREATE OR REPLACE CUBE IF NOT EXISTS c AS {_NEW}")
+    assert "did you mean" not in (raised.value.hint or "")
+
+
+def test_a_cube_is_not_undropped_under_the_name_beside(acc: Accelerator) -> None:
+    acc.query("DROP CUBE c")
+    with pytest.raises(StatementError, match="being replaced"):
+        acc.query("UNDROP CUBE c AS `d#new`")
+    assert _records(acc) == {}
+    acc.query("UNDROP CUBE c")
 
 
 @pytest.mark.parametrize("word", ["CREATE", "CREATE OR REPLACE"])

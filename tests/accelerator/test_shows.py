@@ -65,6 +65,10 @@ NOT_HERE = [
     "DESCRIBE EXTENDED shop.totals",
     "SET spark.sql.ansi.enabled=false",
     "SET spark.sql.session.timeZone=nowhere",
+    "SET TIME ZONE 'Factory'",
+    "SET TIME ZONE 'ROC'",
+    "SET TIME ZONE 'America/Coyhaique'",
+    "SET TIME ZONE 'localtime'",
     "SET spark.sql.shuffle.partitions=x",
     "USE spark_catalog",
 ]
@@ -143,6 +147,12 @@ def test_explain_shows_this_plan_under_a_title_that_says_so(acc):
     assert "rows of shop.stores" in plan
 
 
+def test_explaining_a_statement_that_is_no_query_logs_nothing(acc, caplog):
+    assert "not_a_query" in str(acc.explain("SHOW TABLES"))
+    assert [row["code"] for row in acc.why_not("SHOW TABLES")] == ["not_a_query"]
+    assert caplog.records == []
+
+
 def test_what_use_and_set_changed_is_handed_to_spark_once():
     context = SessionContext(Config.load(), lambda: None)
     assert context.use("lake", ("shop",))
@@ -187,8 +197,11 @@ def test_without_spark_the_error_has_the_reason(acc, monkeypatch):
         raise SparkMissingError("PySpark can't be imported: no", hint="install it")
 
     monkeypatch.setattr(acc.services.spark_source, "engine", missing)
-    with pytest.raises(SparkMissingError, match="Only Spark is certain"):
+    with pytest.raises(SparkMissingError, match="Only Spark is certain") as raised:
         acc.query("SHOW TABLES IN spark_catalog.default")
+    assert raised.value.message.endswith(
+        "spark_catalog is Spark's own: PySpark can't be imported: no"
+    )
 
 
 @pytest.mark.parametrize(

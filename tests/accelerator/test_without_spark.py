@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+import accelerator
+from accelerator.errors import SparkMissingError
 from tests.support.pristine import Pristine
 
 pytestmark = pytest.mark.served
@@ -75,3 +77,18 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
     assert "lakehouse-accelerator[spark]" in refused[1]
     assert mistyped[0] == "there is no function foo"
     assert "lakehouse-accelerator[text]" in chinese[0]
+
+
+def test_a_cube_that_spark_reads_is_named_with_its_reason(
+    pristine: Pristine, no_java: None
+) -> None:
+    """The error has the plan's reason, and no failure is counted."""
+    with accelerator.open(pristine.lake(_fill)) as acc:
+        acc.query("CREATE CUBE c AS SELECT b, count(*) AS n FROM d.t GROUP BY b")
+        failed = dict(acc.services.failures.counts)
+        for _ in range(2):
+            with pytest.raises(SparkMissingError) as raised:
+                acc.query("SELECT lower(b) AS u, count(*) AS n FROM d.t GROUP BY lower(b)")
+            assert "engine_failed" not in str(raised.value)
+            assert "expression_not_proven" in (raised.value.hint or "")
+        assert acc.services.failures.counts == failed

@@ -584,7 +584,7 @@ AUDITED = {
     ],
     "DROP CUBE audited": [("manage", "cube audited", True), READ, ("DROP CUBE", "", True)],
     "DROP CUBE nothing": [("manage", "cube nothing", False)],
-    "SELECT 1 +": [("statement", "dialect_untranslated", True)],
+    "SELECT 1 +": [("statement", "statement_invalid", True)],
     "SHOW SCHEMAS": [("statement", "", True)],
 }
 

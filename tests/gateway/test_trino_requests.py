@@ -155,7 +155,7 @@ def test_comments_in_comments_are_flat_and_keep_places():
         ("CREATE MATERIALIZED VIEW v AS SELECT 1", "CREATE MATERIALIZED VIEW"),
         ("CREATE TABLE t AS SELECT 1", "CREATE TABLE"),
         ("CREATE SCHEMA IF NOT EXISTS x", "CREATE SCHEMA"),
-        ("CREATE INDEX a ON t (b)", "CREATE INDEX"),
+        ("CREATE INDEX a ON t (b)", "CREATE INDEX as it's written"),
         ("CREATE ROLE r", "CREATE ROLE"),
         ("DROP TABLE IF EXISTS t", "DROP TABLE"),
         ("ALTER TABLE t RENAME TO u", "ALTER TABLE"),

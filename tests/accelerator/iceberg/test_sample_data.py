@@ -74,6 +74,14 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["error"]["code"] == "config_invalid"
 
 
+@pytest.mark.parametrize("name", ["my lake", "a#b", "50%", "what?x", "größer"])
+def test_nothing_is_written_outside_the_folder(tmp_path: Path, name: str) -> None:
+    ran = CliRunner().invoke(main, ["sample", str(tmp_path / name)])
+    assert ran.exit_code == 1
+    assert "error [config_invalid]" in ran.stderr and "letters" in ran.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.parametrize("was_there", [False, True])
 def test_an_error_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
