@@ -151,7 +151,9 @@ def _is_counted(query: exp.Expression) -> bool:
 
 
 def _is_judged(select: exp.Select) -> bool:
-    if not is_read(select) or any(select.find_all(exp.Window, exp.Subquery)):
+    """Decides whether it is one SELECT without windows; that of EXISTS stands in no Subquery."""
+    inner = any(one is not select for one in select.find_all(exp.Query, exp.Subquery))
+    if inner or not is_read(select) or select.find(exp.Window) is not None:
         return False
     return all(name in _CLAUSES for name, value in select.args.items() if value)
 
