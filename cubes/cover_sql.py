@@ -426,6 +426,9 @@ def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
         kind = STATES["count"]
     if type_ is None:
         raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
+    if slot.kind == "hll" and dialect == "duckdb":
+        # Spark's own estimate is of another sketch; only what a cube has stands for it.
+        raise DeclinedError("expression_not_proven", "A sketch of rows without cells.")
     return kind.build(argument, type_, dialect, slot.size)
 
 
