@@ -179,6 +179,7 @@ class _Context:
     """What the engine asks of a SparkContext around jobs."""
 
     defaultParallelism = 2
+    pythonExec = "python3"
     _jsc = object()
 
     def getLocalProperty(self, _name: str) -> None: ...
