@@ -102,7 +102,7 @@ def test_a_lookup_gets_a_filter_that_leaves_files_out(acc: Accelerator) -> None:
     found = advised(acc)
     (one,) = found["CREATE INDEX"]
     assert list(found) == ["CREATE INDEX"]
-    assert one.ddl.endswith("lake.d.f USING BLOOM (code)") and one.statements == 30
+    assert one.ddl.endswith("lake.d.f USING BLOOM (code)") and one.statements == 31
     assert 0.5 < one.gain_share <= 1 and one.samples[0].startswith("SELECT code")
     assert acc.apply(table="d.f") == [one]
     shown = acc.query("SHOW INDEXES ON d.f").arrow().to_pylist()
