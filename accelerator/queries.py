@@ -175,16 +175,14 @@ class Queries:
         self, sql: str, metrics: Metrics, plan: Plan | None, error: SparkMissingError
     ) -> SparkMissingError:
         """The error of a statement that is right: why it needs Spark, and what answers without."""
-        hint = error.hint
-        if metrics.fallback is not None:
-            hint = f"{hint}{ASKED_SINCE}{metrics.fallback}"
+        why, instead = metrics.fallback, None
         if plan is not None:
-            statement = Query(sql, sql)
             with suppress(AcceleratorError):
-                rows = self.explainer.why_not(statement, sql)
-                ddl = next((row["ddl"] for row in rows if row["ddl"]), None)
-                hint = f"{error.hint}{ASKED_SINCE}{rows[0]['code']}: {rows[0]['reason']}"
-                hint = f"{hint}; without Spark: {ddl}" if ddl else hint
+                rows = self.explainer.why_not(Query(sql, sql), sql)
+                instead = next((row["ddl"] for row in rows if row["ddl"]), None)
+                why = f"{rows[0]['code']}: {rows[0]['reason']}"
+        hint = error.hint if why is None else f"{error.hint}{ASKED_SINCE}{why}"
+        hint = f"{hint}; without Spark: {instead}" if instead else hint
         return SparkMissingError(f"the statement needs Spark: {error.message}", hint=hint)
 
     def check(self, statement: Statement) -> None:

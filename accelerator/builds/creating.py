@@ -1,13 +1,12 @@
 """CREATE CUBE: registers a cube and builds it.
 
-CREATE OR REPLACE builds the new cube beside the old one, under a name of its own, and takes its
-place by one commit: a build that fails leaves the old one in force, and the same statement goes on
-with what was built.
+CREATE OR REPLACE builds the new cube beside the old one, under a name of its own, and puts it in
+the old one's place by one commit. If the build fails, the old one stays in force, and the same
+statement goes on with what was built.
 """
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,13 +26,11 @@ from accelerator.errors import (
     StatementError,
 )
 from accelerator.statements.kinds import CreateCube
-from accelerator.store import BESIDE, CubeRecord, RegistryVersion
+from accelerator.store import BESIDE, CubeRecord
 from accelerator.store.chunks import compact_json
 
 if TYPE_CHECKING:
     from accelerator.services import Services
-
-_LEFT_MS = 86_400_000
 
 
 def create(statement: CreateCube, services: Services) -> Built:
@@ -136,13 +133,3 @@ def _end_if_empty(services: Services, record: CubeRecord) -> None:
     if not services.store.table(record.table_uuid).of(record.id):
         with suppress(AcceleratorError):
             services.store.drop_cube(record.name, cube_id=record.id)
-
-
-def end_left(services: Services, registry: RegistryVersion, table_uuid: str) -> None:
-    """Drops what replacings of a table's cubes have left that were stopped, a day later."""
-    before = time.time() * 1000 - _LEFT_MS
-    for name, record in registry.cubes.items():
-        left = name.endswith(BESIDE) and record.created_ms < before
-        if left and record.table_uuid == table_uuid:
-            with suppress(CubeNotFoundError):
-                services.store.drop_cube(name, cube_id=record.id)

@@ -234,8 +234,8 @@ _RULES: Mapping[type, _Rule] = {
     kinds.DescribeQuery: lambda statement, asked: describe_query.described(
         statement.sql, asked.queries
     ),
-    kinds.Use: lambda statement, asked: session_state.use(statement, asked.names),
-    kinds.UseCatalog: lambda statement, asked: session_state.use_catalog(statement, asked.names),
-    kinds.SetKey: lambda statement, asked: session_state.set_key(statement, asked.names),
+    kinds.Use: _named(session_state.use),
+    kinds.UseCatalog: _named(session_state.use_catalog),
+    kinds.SetKey: _named(session_state.set_key),
     kinds.ExplainQuery: _explain,
 }

@@ -1,4 +1,4 @@
-"""What a statement about catalogs needs of its session."""
+"""The part of a session that a statement about catalogs uses."""
 
 from __future__ import annotations
 

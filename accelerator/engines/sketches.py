@@ -90,6 +90,7 @@ def hll_of(values: Any) -> bytes:
     sketch = hll_sketch(_HLL_BITS, tgt_hll_type.HLL_8)
     for value in values.tolist() if isinstance(values, np.ndarray) else values:
         sketch.update(value)
+    # As Spark's aggregate ends: the estimate of a union doesn't depend on the order of rows.
     return hll_union([sketch.serialize_updatable()])
 
 

@@ -1,7 +1,7 @@
 """Spark's start with the gateway: the first statement that needs Spark doesn't wait for Java.
 
-A statement of the gateway itself goes the way of a client's, so that whatever a client would meet
-is met before. Promise: nothing waits for it, and its failure is logged and shown on the page.
+The gateway asks a statement of its own as a client would, so that a fault of Spark's shows before
+a client meets it. Promise: nothing waits for it, and its failure is logged and shown on the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Warming:
         """Why Spark hasn't started; empty as long as nothing has failed."""
 
     async def run(self) -> None:
-        """Starts Spark; whatever fails is logged."""
+        """Starts Spark, and logs a failure."""
         try:
             async with aclosing(self._pool.run(_job(), again=True)) as frames:
                 async for frame in frames:

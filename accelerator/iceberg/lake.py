@@ -136,7 +136,7 @@ class Lake:
     def view_definition(
         self, full: tuple[str, ...], moment: object = None
     ) -> ViewDefinition | None:
-        """What the view of that full name is, in whatever dialect; None where there is none."""
+        """Returns the view of that full name, in any dialect; None if there is none."""
         reader = self.catalogs.get(full[0])
         pointer = reader.view(full[1:], moment) if reader and len(full) > 1 else None
         return None if pointer is None else self._views.get_or(pointer.location, pointer.parse)

@@ -34,13 +34,12 @@ from accelerator.interrupts import interruptible
 from accelerator.progress import Progress
 from accelerator.refresh.lag import lag_s, of_index
 from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
-from accelerator.store import BESIDE, IndexRecord, RegistryVersion, SegmentRecord
+from accelerator.store import BESIDE, IndexRecord, SegmentRecord
 
 if TYPE_CHECKING:
     from accelerator.services import Services
 
 _PROBES = 2_000
-_LEFT_MS = 86_400_000
 
 
 def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> list[dict[str, Any]]:
@@ -96,16 +95,6 @@ def _first_build(services: Services, record: IndexRecord) -> list[BuiltIndex]:
             with suppress(AcceleratorError):
                 services.store.drop_index(record.name, index_id=record.id)
         raise
-
-
-def end_left(services: Services, registry: RegistryVersion, table_uuid: str) -> None:
-    """Drops what replacings of a table's indexes have left that were killed, a day later."""
-    before = time.time() * 1000 - _LEFT_MS
-    for name, record in registry.indexes.items():
-        left = name.endswith(BESIDE) and record.created_ms < before
-        if left and record.table_uuid == table_uuid:
-            with suppress(IndexNotFoundError):
-                services.store.drop_index(name)
 
 
 def build(

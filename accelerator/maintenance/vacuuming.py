@@ -7,29 +7,40 @@ whatever it has done; the next vacuum goes on from there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from accelerator.at_once.refused_tables import typed
-from accelerator.builds import creating
 from accelerator.builds.checksums import CHECKSUM, altered
 from accelerator.config import Config
+from accelerator.errors import CubeNotFoundError, IndexNotFoundError
 from accelerator.iceberg import PinnedTable, UnreadableTableError
-from accelerator.indexing import statements as indexing
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
 from accelerator.refresh.artifacts import COMPACT
 from accelerator.runner.claims import Claims
 from accelerator.runner.runs import REFRESH
-from accelerator.store import Report, Retention, SegmentRecord
+from accelerator.store import (
+    BESIDE,
+    CubeRecord,
+    IndexRecord,
+    Report,
+    Retention,
+    SegmentRecord,
+    Store,
+)
 from rewrite.dotted import joined
 
 if TYPE_CHECKING:
     from accelerator.services import Services
+
+_LEFT_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +95,7 @@ def vacuum(
         gone = served.gone if scope.dry_run else ()
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
-            registry = services.store.registry(fresh=True)
-            creating.end_left(services, registry, table.facts.uuid)
-            indexing.end_left(services, registry, table.facts.uuid)
+            _end_left(services.store, table.facts.uuid)
         gone_keys = _forget(services, check) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(
@@ -106,6 +115,22 @@ def vacuum(
     report.deleted("claim", "its cube or index is gone, or its writer", gone_keys)
     report.deleted("segment", "its file isn't what was written", damaged)
     return report
+
+
+def _end_left(store: Store, table_uuid: str) -> None:
+    """Drops the cubes and indexes of a table whose replacing was stopped a day ago."""
+    registry, before = store.registry(fresh=True), time.time() * 1000 - _LEFT_MS
+
+    def is_left(record: CubeRecord | IndexRecord) -> bool:
+        is_old = record.name.endswith(BESIDE) and record.created_ms < before
+        return is_old and record.table_uuid == table_uuid
+
+    for cube in filter(is_left, registry.cubes.values()):
+        with suppress(CubeNotFoundError):
+            store.drop_cube(cube.name, cube_id=cube.id)
+    for index in filter(is_left, registry.indexes.values()):
+        with suppress(IndexNotFoundError):
+            store.drop_index(index.name)
 
 
 def _forget(services: Services, check: Callable[[], None]) -> int:

@@ -142,7 +142,7 @@ def test_what_nobody_goes_on_with_is_vacuumed(
     acc.query("VACUUM d.f")
     assert set(_records(acc)) == {"c", "c#new"}
     now = time.time()
-    monkeypatch.setattr("accelerator.builds.creating.time.time", lambda: now + 90_000)
+    monkeypatch.setattr("accelerator.maintenance.vacuuming.time.time", lambda: now + 90_000)
     acc.query("VACUUM d.f")
     assert set(_records(acc)) == {"c"}
 

@@ -76,7 +76,7 @@ def request(sql: str, client: ClientSession) -> Request:
 
 
 def _is_of_spark(sql: str, first: str) -> bool:
-    """Whether it's a query of Spark's, or a statement of our own; others are read as Trino's."""
+    """Decides whether it is a query of Spark or a statement of ours; others are read as Trino's."""
     return first in QUERY_WORDS or not isinstance(parse_statement(sql), Other)
 
 

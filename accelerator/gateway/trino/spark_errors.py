@@ -47,7 +47,7 @@ class SparkError(NamedTuple):
 
 
 def spark_error(text: str) -> SparkError | None:
-    """What a client reads of an exception's text; None if it's no error of Spark about a statement.
+    """Returns what a client reads of an exception; None if Spark reports no error of a statement.
 
     >>> spark_error('[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` for it. SQLSTATE: 22012')
     SparkError(message='Division by zero. SQLSTATE: 22012', condition='DIVIDE_BY_ZERO', name='')

@@ -431,7 +431,7 @@ def _description(job: Job) -> tuple[str, Object] | None:
 
 
 def _is_placed(asked: Request) -> bool:
-    """Whether places in its text are those of what the client sent."""
+    """Decides whether places in its text are those of what the client sent."""
     if isinstance(asked, kinds.Run):
         return asked.placed
     return not isinstance(asked, kinds.DescribeOutput)
