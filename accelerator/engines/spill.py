@@ -21,6 +21,7 @@ if sys.platform != "win32":
 
 _PREFIX = "accelerator-spill-"
 _OWNER = ".owner"
+_OWNER_TO_BE = ".owner-to-be"
 _UNOWNED_S = 86_400
 """A folder without a lock may just be being made, so it goes a day later."""
 
@@ -34,7 +35,7 @@ class Spill:
     def __init__(self, folder: str | None, prefix: str = _PREFIX) -> None:
         parent = Path(folder or tempfile.gettempdir()).absolute()  # the process may go elsewhere
         self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
-        self._lock = _locked(Path(self.path) / _OWNER, os.O_CREAT | os.O_EXCL)
+        self._lock = _owned(Path(self.path))
         delete_left(parent, prefix)
 
     def close(self) -> None:
@@ -50,6 +51,18 @@ def delete_left(folder: str | Path | None, prefix: str = _PREFIX) -> None:
     for found in Path(folder or tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):  # another process may just be ending it
             _end_left(found)
+
+
+def _owned(folder: Path) -> int | None:
+    """The lock of a new folder's owner; None where locks aren't to be had.
+
+    The file has its name once it's locked: between the two, another process would take the folder
+    for one that was left.
+    """
+    lock = _locked(folder / _OWNER_TO_BE, os.O_CREAT | os.O_EXCL)
+    with suppress(OSError):  # there is none where it can't be made
+        (folder / _OWNER_TO_BE).rename(folder / _OWNER)
+    return lock
 
 
 def _locked(path: Path, flags: int = 0) -> int | None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,16 @@ def test_two_of_one_process(tmp_path: Path) -> None:
     first.close()
     second.close()
     second.close()
+    assert not _folders(tmp_path)
+
+
+def test_many_made_at_once(tmp_path: Path) -> None:
+    """None takes another's folder for one that was left, though it was made a moment ago."""
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: Spill(str(tmp_path)), range(400)))
+    assert _folders(tmp_path) == {Path(one.path).name for one in made}
+    for one in made:
+        one.close()
     assert not _folders(tmp_path)
 
 
