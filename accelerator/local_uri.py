@@ -5,6 +5,9 @@ Nothing is percent-decoded, as in Hadoop. `file://localhost/x` is /x, as it's ev
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 _HERE = "//localhost/"
 
 
@@ -20,6 +23,21 @@ def path_of(uri: str) -> str:
     if rest.lower().startswith(_HERE):
         return rest[len(_HERE) - 1 :]
     return rest.removeprefix("//")
+
+
+def uri_of(folder: Path) -> str:
+    """The `file:` URI under which PyIceberg and Hadoop both find the absolute folder itself.
+
+    Neither decodes what is percent-encoded, so letters and blanks stay as they are. PyIceberg cuts
+    a path at `#` and `?`, and SQLAlchemy decodes `%20`: folders of such names are encoded, and
+    their tables lie in a folder beside.
+
+    >>> [uri_of(Path(text)) for text in ("/a b/ü", "/100%", "/a#b")]
+    ['file:///a b/ü', 'file:///100%25', 'file:///a%23b']
+    """
+    plain = f"file://{folder}"
+    is_read_as_it_is = "%" not in plain and urlsplit(plain).path == str(folder)
+    return plain if is_read_as_it_is else folder.as_uri()
 
 
 def other_host(uri: str) -> str:

@@ -20,7 +20,7 @@ from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
 from accelerator.iceberg.readers import reader_of
-from accelerator.local_uri import other_host, path_of
+from accelerator.local_uri import other_host, path_of, uri_of
 from accelerator.session import Accelerator
 from accelerator.store import Store
 
@@ -243,7 +243,7 @@ def _of_folder(loaded: Config, create: bool) -> CatalogSettings:
     folder = _folder(loaded.warehouse, create)
     properties = {
         "uri": f"sqlite:///{folder / CATALOG_FILE}",
-        "warehouse": folder.as_uri(),
+        "warehouse": uri_of(folder),
         OWN_SCHEMA: "V1",
     }
     return CatalogSettings(loaded.catalog_name, "sql", properties)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.config import CATALOG_FILE, Config
 from accelerator.errors import ConfigError
+from accelerator.local_uri import uri_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +53,10 @@ def make_sample(
             f"the sample can't be made in {folder}: something is there already",
             hint="name a folder that is empty or isn't there",
         )
-    if folder.as_uri() != f"file://{folder}":  # tables would lie in a folder of another name
+    if uri_of(folder) != f"file://{folder}":  # tables would lie in a folder of another name
         raise ConfigError(
-            f"the sample can't be made in {folder}: its address would be {folder.as_uri()}",
-            hint="name a folder whose whole path has letters of ASCII, digits, . _ ~ and - alone",
+            f"the sample can't be made in {folder}: its address would be {uri_of(folder)}",
+            hint="name a folder whose whole path has no #, ? and %",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,7 @@ def _fill(folder: Path, tell: Callable[[str], None], name: str) -> int:
     catalog = SqlCatalog(
         name,
         uri=f"sqlite:///{folder / CATALOG_FILE}",
-        warehouse=folder.as_uri(),
+        warehouse=uri_of(folder),
     )
     try:
         catalog.create_namespace("shop")

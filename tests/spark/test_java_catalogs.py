@@ -74,9 +74,12 @@ def test_which_catalog_has_the_store(catalog: SqlCatalog, tmp_path: Path) -> Non
         accelerator.attach(session)
 
 
-def test_a_warehouse_with_odd_characters_in_its_path(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "inside"), [("wh 3#a%20b", False), ("wh 3 ü[x]*", True)])
+def test_a_warehouse_with_odd_characters_in_its_path(
+    tmp_path: Path, name: str, inside: bool
+) -> None:
     """Spark has the very file that is read here, not what its name would be decoded to."""
-    folder = tmp_path / "wh 3#a%20b"
+    folder = tmp_path / name
     with accelerator.open(folder, create=True) as acc:
         settings = acc.services.lake.settings[0]
         session = _session(settings)
@@ -85,3 +88,4 @@ def test_a_warehouse_with_odd_characters_in_its_path(tmp_path: Path) -> None:
         answer = acc.query("SELECT count(*) AS n FROM shop.sales")
         assert answer.arrow().to_pylist() == [{"n": 1}]
         assert not acc.spark_started
+    assert (folder / "shop" / "sales" / "data").is_dir() is inside
