@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     warehouse.mkdir(parents=True, exist_ok=True)
     with (
         noise_into(data.root / "planner.log"),
-        accelerator.open(warehouse, spark_conf=SPARK_CONF) as acc,
+        accelerator.open(warehouse, create=True, spark_conf=SPARK_CONF) as acc,
     ):
         with steps.step("Load the tables into Iceberg") as tell:
             data.load(catalog_of(acc.config.catalog_name, warehouse), tell)

@@ -51,6 +51,8 @@ _CUBE = re.compile(r"^(CREATE CUBE (\w+)\s[^;]+);", re.MULTILINE)
 # An alias in double quotes, which are Spark's quotes of texts.
 _QUOTED_ALIAS = re.compile(r'(?<=\bAS )"([^"]*)"', re.IGNORECASE)
 
+_DS_SCALE_MIN = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
@@ -64,7 +66,12 @@ class Suite:
 
     @classmethod
     def of(cls, short: str, scale: float) -> Suite:
-        """TPC-H, in short `h`, or TPC-DS, in short `ds`; under `build/bench/`."""
+        """TPC-H, in short `h`, or TPC-DS, in short `ds`; under `build/bench/`.
+
+        SystemExit for a scale of TPC-DS at which DuckDB's generator never ends.
+        """
+        if short == "ds" and scale < _DS_SCALE_MIN:
+            raise SystemExit(f"TPC-DS can't be generated below scale {_DS_SCALE_MIN:g}")
         name, title = f"tpc{short}", f"TPC-{short.upper()}"
         return cls(short, name, title, scale, _BUILD / f"{name}-{scale:g}")
 
