@@ -21,31 +21,10 @@ PAGES = ("docs/*.md", "docs/**/*.md", "README.md", "ARCHITECTURE.md")
 WORDS_MAX = 30
 SHOWN_MAX = 150
 
-_FIRST_WORDS = frozenset(
-    [
-        "of",
-        "by",
-        "as",
-        "with",
-        "what",
-        "whose",
-        "which",
-        "that",
-        "so",
-        "in",
-        "for",
-        "from",
-        "to",
-        "how",
-        "whether",
-        "where",
-        "without",
-        "under",
-        "over",
-        "beside",
-        "those",
-        "who",
-    ]
+_FIRST_WORDS = re.compile(
+    r"(of|by|as|with|what|whose|which|that|so|in|for|from|to|how|whether|where|without|under|over"
+    r"|beside|those|who)\b",
+    re.IGNORECASE,
 )
 _PHRASES = (
     ("of which", re.compile(r"\bof which\b", re.IGNORECASE)),
@@ -99,8 +78,7 @@ def _python_faults(tree: ast.Module) -> Iterator[Fault]:
             docstring = ast.get_docstring(node)
             if docstring:
                 line = node.body[0].lineno
-                first = re.match(r"[A-Za-z]+", docstring)
-                if first and first.group().lower() in _FIRST_WORDS:
+                if _FIRST_WORDS.match(docstring):
                     yield Fault(line, "first word", docstring.splitlines()[0])
                 yield from _text_faults(line, docstring)
             if not isinstance(node, ast.Module) and _PARTICIPLES.fullmatch(node.name):
