@@ -2,9 +2,6 @@
 
 Reads the sources; nothing is imported for that. The walks are three statements over a small table,
 in a real session: which files of ours have a function that runs for each.
-
-A *room* is a folder of `accelerator/`, its root, or one of the other packages. An import counts
-under `TYPE_CHECKING` and inside of functions as well.
 """
 
 from __future__ import annotations
@@ -16,28 +13,35 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from bench.imports import (
+    HOUSE,
+    PACKAGES,
+    Imports,
+    Sources,
+    circles,
+    declared_layers,
+    first_sentence,
+)
 from bench.report import Report
 
-HERE = Path(__file__).parents[1]
-PACKAGES = ("accelerator", "cubes", "indexes", "rewrite")
 _PLANNING = re.compile(
     r"accelerator\.((planning|plans|covers)(\..*)?|planner|scene|template|recent|(\w+_)?search)"
 )
 """What plans statements, and so may ask what kind of plan it has made."""
-
-Imports = Mapping[str, frozenset[str]]
-"""By module, which other modules of ours it imports."""
+PRODUCT_LINES_BEFORE = 122_591
+"""Lines at commit 50da3e5, before the files went into rooms."""
+_FUNCTION_LINES_MAX = 70
+_NONE: frozenset[str] = frozenset()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("--json", type=Path, default=HERE / "build" / "house.json")
+    parser.add_argument("--json", type=Path, default=HOUSE / "build" / "house.json")
     parser.add_argument("--no-walks", action="store_true", help="read the sources alone: no Spark")
 
 
@@ -56,127 +60,81 @@ def run(options: argparse.Namespace) -> int:
 
 
 def count(report: Report) -> None:
-    """What the sources tell."""
-    sources = dict(_sources())
-    trees = {name: ast.parse(path.read_text()) for name, path in sources.items()}
-    imports = {name: frozenset(_imported(name, tree, trees)) for name, tree in trees.items()}
-    circles = _circles(imports)
-    order, back = _rooms_in_order(imports)
+    """Counts what the sources alone show."""
+    sources = Sources.read()
+    trees, imports = sources.trees, sources.imports
     asked = {name: found for name, tree in trees.items() if (found := _asks_for_plans(tree))}
     outside = {name: found for name, found in asked.items() if not _PLANNING.fullmatch(name)}
     named = Counter(
         node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     )
-    ambiguous = sorted(name for name, times in named.items() if times > 1)
-    loose = [name for name in trees if re.fullmatch(r"accelerator\.\w+", name)]
-    loose = [name for name in loose if sources[name].name != "__init__.py"]
-    report.figures |= {
-        "product_lines": sum(len(p.read_text().splitlines()) for p in sources.values()),
-        "product_files": len(sources),
-        "loose_modules": len(loose),
-        "plan_isinstance_outside": sum(outside.values()),
-        "circles": len(circles),
-        "back_arrows": len(back),
-        "ambiguous_class_names": len(ambiguous),
-    }
-    report.details |= {
-        "circles": circles,
-        "rooms": order,
-        "back_arrows": back,
+    details: dict[str, Any] = {
+        "circles": circles(imports),
+        "room_circles": circles(_between_rooms(sources)),
+        "back_arrows": [
+            f"{above} -> {below}"
+            for layers in declared_layers()
+            for above, below in layers.back_arrows(imports)
+        ],
         "plan_isinstance_outside": outside,
-        "ambiguous_class_names": ambiguous,
-        "loose_modules": sorted(loose),
+        "ambiguous_class_names": sorted(name for name, times in named.items() if times > 1),
+        "loose_modules": sorted(
+            name
+            for name, file in sources.files.items()
+            if re.fullmatch(r"accelerator\.\w+", name) and file.name != "__init__.py"
+        ),
+        "files_without_a_line": sorted(
+            name for name, tree in trees.items() if not first_sentence(tree)
+        ),
+        "long_functions": sorted(_long_functions(trees)),
+    }
+    lines = {name: len(file.read_text().splitlines()) for name, file in sources.files.items()}
+    entries = _entries(sources)
+    report.figures |= {
+        "product_lines": sum(lines.values()),
+        "product_lines_before": PRODUCT_LINES_BEFORE,
+        "product_files": len(sources.files),
+        "longest_file": max(lines.values()),
+        "largest_room": max(entries.values()),
+        "functions": sum(
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for tree in trees.values()
+            for node in ast.walk(tree)
+        ),
+        "plan_isinstance_outside": sum(outside.values()),
+        **{name: len(found) for name, found in details.items() if isinstance(found, list)},
+    }
+    report.details |= {**details, "entries": entries}
+
+
+def _between_rooms(sources: Sources) -> Imports:
+    found: dict[str, set[str]] = {}
+    for module, used in sources.imports.items():
+        room = sources.room(module)
+        found.setdefault(room, set()).update(sources.room(other) for other in used)
+    # What lies loose in a package is its face: it may import the rooms, and they it.
+    return {
+        room: frozenset(other for other in used - {room} if "." in other) if "." in room else _NONE
+        for room, used in found.items()
     }
 
 
-def _sources() -> Iterator[tuple[str, Path]]:
-    for package in PACKAGES:
-        for path in sorted((HERE / package).rglob("*.py")):
-            parts = path.relative_to(HERE).with_suffix("").parts
-            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+def _entries(sources: Sources) -> dict[str, int]:
+    """Returns the number of files and folders in each folder of the packages, but for the root."""
+    found = Counter[str]()
+    for file in sources.files.values():
+        entry = file.parent if file.name == "__init__.py" else file
+        found[str(entry.parent.relative_to(HOUSE))] += 1
+    return {name: times for name, times in found.items() if name not in (".", "accelerator")}
 
 
-def _imported(name: str, tree: ast.Module, modules: Mapping[str, object]) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            whole = [one if one in modules else node.module for one in inner]
-            found = list(dict.fromkeys(whole))
-        else:
-            continue
-        yield from (one for one in found if one in modules and one != name)
-
-
-def _circles(imports: Imports) -> list[list[str]]:
-    """The sets of modules that import one another, by Tarjan's algorithm, largest first."""
-    found: list[list[str]] = []
-    numbers: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    waiting: list[str] = []
-
-    def visit(name: str) -> None:
-        numbers[name] = lowest[name] = len(numbers)
-        waiting.append(name)
-        for other in sorted(imports[name]):
-            if other not in numbers:
-                visit(other)
-                lowest[name] = min(lowest[name], lowest[other])
-            elif other in waiting:
-                lowest[name] = min(lowest[name], numbers[other])
-        if lowest[name] == numbers[name]:
-            at = waiting.index(name)
-            found.append(sorted(waiting[at:]))
-            del waiting[at:]
-
-    for name in imports:
-        if name not in numbers:
-            visit(name)
-    return sorted((one for one in found if len(one) > 1), key=len, reverse=True)
-
-
-def _room(module: str) -> str:
-    parts = module.split(".")
-    if parts[0] != "accelerator":
-        return parts[0]
-    is_folder = (HERE / "accelerator" / parts[1]).is_dir() if len(parts) > 1 else False
-    return ".".join(parts[:2]) if is_folder else "accelerator"
-
-
-def _rooms_in_order(imports: Imports) -> tuple[list[str], list[str]]:
-    """The rooms, top first, in an order in which few imports run up, and these imports.
-
-    No room moved to another place leaves fewer: one after the other each is put where it does best.
-    """
-    pairs = Counter((_room(a), _room(b)) for a, used in imports.items() for b in used)
-    rooms = sorted({room for pair in pairs for room in pair})
-    # The root is the door, and the other packages stand below it by contract.
-    fixed = [room for room in rooms if "." not in room and room != "accelerator"]
-    above = [room for room in rooms if room not in fixed]
-    least, moved = _upwards(above, pairs), True
-    while moved:
-        moved = False
-        for room in sorted(above):
-            rest = [one for one in above if one != room]
-            places = ([*rest[:at], room, *rest[at:]] for at in range(len(above)))
-            cost, order = min((_upwards(one, pairs), one) for one in places)
-            if cost < least:
-                least, above, moved = cost, order, True
-    order = [*above, *fixed]
-    rank = {room: number for number, room in enumerate(order)}
-    back = sorted(
-        f"{a} -> {b}"
-        for a, used in imports.items()
-        for b in used
-        if rank[_room(b)] < rank[_room(a)]
-    )
-    return order, back
-
-
-def _upwards(order: Sequence[str], pairs: Mapping[tuple[str, str], int]) -> int:
-    """How many imports run from a room to one above it."""
-    return sum(pairs.get(pair, 0) for pair in combinations(order[::-1], 2))
+def _long_functions(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > _FUNCTION_LINES_MAX:
+                    yield f"{name}.{node.name}"
 
 
 def _asks_for_plans(tree: ast.Module) -> int:
@@ -216,7 +174,7 @@ def _walk(report: Report) -> None:
                 "SELECT y, sum(v) FROM lake.d.t GROUP BY y"
             ).arrow(),
             "walk_files_rows": lambda: session.query(
-                "SELECT x, y FROM lake.d.t WHERE x > 5 AND y = 'k1' ORDER BY x LIMIT 9"
+                "SELECT x, y FROM lake.d.t WHOUSE x > 5 AND y = 'k1' ORDER BY x LIMIT 9"
             ).arrow(),
         }
         for name, ask in asked.items():
@@ -226,7 +184,7 @@ def _walk(report: Report) -> None:
 
 
 def _walked(run: Callable[[], Any]) -> set[str]:
-    roots = tuple(f"{HERE / package}/" for package in PACKAGES)
+    roots = tuple(f"{HOUSE / package}/" for package in PACKAGES)
     seen: set[str] = set()
 
     def tell(frame: FrameType, event: str, _: object) -> None:
@@ -240,4 +198,4 @@ def _walked(run: Callable[[], Any]) -> set[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return {str(Path(one).relative_to(HERE)) for one in seen if one.startswith(roots)}
+    return {str(Path(one).relative_to(HOUSE)) for one in seen if one.startswith(roots)}
