@@ -5,10 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from accelerator.store.records import text_of, whole_of
-
 TEXT_MAX = 16 * 1024
 MANY_MAX = 1_000
+_WHOLE_MAX = 1 << 63
+
+
+def text_of(value: object) -> str:
+    """The value, a text; TypeError for any other."""
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+def whole_of(value: object) -> int:
+    """The value, a number of 64 bits; TypeError or ValueError for any other."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"expected a whole number, found {type(value).__name__}")
+    if not -_WHOLE_MAX <= value < _WHOLE_MAX:
+        raise ValueError("a number of more than 64 bits")
+    return value
 
 
 def text(value: object, most: int = TEXT_MAX) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from accelerator.builds.loop import Loop, Offer, OpenJob, newest, parts
 from accelerator.config import Config
@@ -35,14 +35,13 @@ from accelerator.indexing import records
 from accelerator.indexing.in_process import index_here
 from accelerator.indexing.repair import without_lost
 from accelerator.indexing.shuffled import look
-from accelerator.indexing.work import Answer, FileWork, Indexed, Source, Wanted, index_files
+from accelerator.indexing.work import Answer, FileWork, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
 from accelerator.relate.dimensions import Dimensions
 from accelerator.relate.lookup import Keys
 from accelerator.relate.path import Path, Snapshots, check, named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import dimensions_of, key_columns, snapshots_of
-from accelerator.statements.kinds import CreateIndex
 from accelerator.store import IndexRecord, Job, SegmentRecord, Store, segment_id
 from indexes.domains import NotIndexableError
 from indexes.kind import OptionError, Read
@@ -64,6 +63,21 @@ _TASK_BYTES = 64 * 1024 * 1024
 
 FileKey = tuple[str, int]
 """A data file's path and sequence number."""
+
+
+class IndexDescription(Protocol):
+    """An index to be made; `column`: names from the column inwards; `index_id`: "" if new."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def column(self) -> tuple[str, ...]: ...
+    @property
+    def options(self) -> tuple[tuple[str, str | float | bool], ...]: ...
+    @property
+    def index_id(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +160,7 @@ class IndexBuilder:
         self._dimensions, self._settings = dimensions, settings
         self._spark_runs, self._check = spark_runs, check
 
-    def define(self, statement: CreateIndex, pinned: PinnedTable) -> IndexRecord:
+    def define(self, statement: IndexDescription, pinned: PinnedTable) -> IndexRecord:
         """The index that a statement describes.
 
         UnknownColumnError, IndexDefinitionError for what can't be.
@@ -521,7 +535,9 @@ class IndexBuilder:
             told = engine.run_tasks(partial(look, source, wanted), _parts(doubtful, engine), tag)
             held = {one.path: one.indexes for some in told for one in some}
         whole = [f for f in files if held.get(f.path) == ids]
-        answers = [Answer(f.path, tuple(Indexed(i, unchanged=True) for i in ids)) for f in whole]
+        answers = [
+            Answer(f.path, tuple(records.Indexed(i, unchanged=True) for i in ids)) for f in whole
+        ]
         due = [replace(f, doubtful={}) for f in files if held.get(f.path) != ids]
         if due:
             tasks = len(_parts(due, engine))

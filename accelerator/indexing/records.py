@@ -14,7 +14,6 @@ from typing import Any
 from accelerator.iceberg import LiveFile
 from accelerator.indexing import pieces
 from accelerator.indexing.pieces import ALONE, UNFIT, Piece, Single, place_of, texts
-from accelerator.indexing.work import Indexed
 from accelerator.store import CoveredFile, IndexRecord, SegmentRecord, segment_id
 from accelerator.store.records import BUNDLE
 from indexes import puffin
@@ -38,6 +37,30 @@ FORMATS = {
 Dimensions = tuple[tuple[int, str, int | None], ...]
 """As `SegmentRecord.dimensions`."""
 _UNDER = ""  # an index is of a file whatever was deleted of it
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A file of heavy blobs: where each stands, its bytes aren't kept."""
+
+    uri: str
+    bytes: int
+    blobs: tuple[tuple[Blob, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What came of one file for one index; without blobs the file is never skipped by it.
+
+    `unchanged`: nothing was made, since what was built before holds.
+    """
+
+    index_id: str
+    row_groups: tuple[int, ...] = ()
+    light: tuple[Blob, ...] = ()
+    sidecar: Sidecar | None = None
+    why: str = ""
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

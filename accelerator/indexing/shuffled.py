@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
+from accelerator.indexing.records import Indexed
 from accelerator.indexing.work import (
     BATCH,
     Answer,
     FileWork,
-    Indexed,
     Running,
     Source,
     Wanted,

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.row_groups import stored_names
+from accelerator.indexing.records import Indexed, Sidecar
 from accelerator.relate.lookup import Keys, Lookup
 from accelerator.store.files import open_files
 from indexes import puffin
@@ -78,30 +79,6 @@ class FileWork:
     number: int
     fixed: Mapping[int, object]
     doubtful: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Sidecar:
-    """A file of heavy blobs: where each stands, its bytes aren't kept."""
-
-    uri: str
-    bytes: int
-    blobs: tuple[tuple[Blob, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """What came of one file for one index; without blobs the file is never skipped by it.
-
-    `unchanged`: nothing was made, since what was built before holds.
-    """
-
-    index_id: str
-    row_groups: tuple[int, ...] = ()
-    light: tuple[Blob, ...] = ()
-    sidecar: Sidecar | None = None
-    why: str = ""
-    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

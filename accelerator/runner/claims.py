@@ -24,13 +24,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
 from accelerator.runner.process import identity, is_gone
 from accelerator.store.chunks import read_json
 from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
 from accelerator.store.names import is_name, name_of
-from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
 FOLDER = "services/v1"

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import UNFIT
 from accelerator.runner.runs import Run
 from accelerator.store.chunks import read_json
 from accelerator.store.files import Files
 from accelerator.store.names import is_name
-from accelerator.store.records import text_of, whole_of
 
 FOLDER = "services/history/v1"
 KEPT = 1_000

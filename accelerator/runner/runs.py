@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
 from accelerator.runner.claims import HOLD_MS, Claims, Progress, Seen
-from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
 REFRESH = "refresh-"

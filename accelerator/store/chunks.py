@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import Files
 from accelerator.store.names import name_of
-from accelerator.store.records import Json, SegmentRecord, text_of, whole_of
+from accelerator.store.records import Json, SegmentRecord
 
 CHUNK_FORMAT = 3
 """Format 2 told artifacts by URI."""

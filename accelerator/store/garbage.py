@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.store.chunks import ChunkRef
 from accelerator.store.names import name_of
-from accelerator.store.records import Json, text_of, whole_of
+from accelerator.store.records import Json
 
 
 @dataclass(frozen=True, slots=True)

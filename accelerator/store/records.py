@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.store.names import name_of
 
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
@@ -19,7 +20,6 @@ BUNDLE = "bundle"
 """The fact that tells a bundle of light blobs of an index."""
 BESIDE = "#new"
 """The end of the name of a cube or an index that is built beside the one that it replaces."""
-_WHOLE_MAX = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,22 +322,6 @@ class Job:
             "started_ms": self.started_ms,
             "process": self.process,
         }
-
-
-def text_of(value: object) -> str:
-    """The value, a text; TypeError for any other."""
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, found {type(value).__name__}")
-    return value
-
-
-def whole_of(value: object) -> int:
-    """The value, a number of 64 bits; TypeError or ValueError for any other."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"expected a whole number, found {type(value).__name__}")
-    if not -_WHOLE_MAX <= value < _WHOLE_MAX:
-        raise ValueError("a number of more than 64 bits")
-    return value
 
 
 def _given(**values: str | None) -> Json:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import (
     UNFIT,
     CubeNotFoundError,
@@ -41,8 +42,6 @@ from accelerator.store.records import (
     Job,
     SegmentRecord,
     artifacts_prefix,
-    text_of,
-    whole_of,
 )
 from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
 from accelerator.store.registry_vacuum import vacuum_registry

@@ -13,11 +13,12 @@ from types import MappingProxyType
 
 from immutables import Map
 
+from accelerator.advisor.values import whole_of
 from accelerator.store.chunks import Chunks, compact_json
 from accelerator.store.cube_state import CubeState, Loader
 from accelerator.store.garbage import Garbage
 from accelerator.store.names import name_of
-from accelerator.store.records import Json, SegmentRecord, whole_of
+from accelerator.store.records import Json, SegmentRecord
 
 _NOTHING = Garbage()
 INLINE_BYTES_MAX = 16_384

@@ -15,7 +15,8 @@ import pytest
 
 from accelerator.errors import StoreError
 from accelerator.indexing.builder import Due, IndexBuilder, Target
-from accelerator.indexing.work import Answer, Indexed
+from accelerator.indexing.records import Indexed
+from accelerator.indexing.work import Answer
 from accelerator.store import IndexRecord, Store
 from tests.accelerator.store.doors import Door, World
 from tests.accelerator.store.samples import TABLE
