@@ -31,7 +31,6 @@ from accelerator.iceberg import Lake
 from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
 from rewrite.bounds import tokens_of
-from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import (
@@ -41,6 +40,7 @@ from rewrite.query_form import (
     only_sorts,
     uses,
 )
+from rewrite.spark_words import SPARK
 
 _log = logging.getLogger("accelerator")
 _HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)

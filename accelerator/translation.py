@@ -35,11 +35,12 @@ from accelerator.statements.kinds import (
 from rewrite.client import Client
 from rewrite.completed import FILES, check_name, full_name, is_odd
 from rewrite.dialect_kinds import ANY_STATE, Columns
-from rewrite.dialects import DIALECTS, SPARK, TRINO, Translated, translated, translated_for
+from rewrite.dialects import DIALECTS, TRINO, Translated, translated, translated_for
 from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
 from rewrite.shape import Shape, shape_of
+from rewrite.spark_words import SPARK
 from rewrite.translated_shape import TranslatedShape, translated_shape
 
 MayLook = Callable[[TableName], None]

@@ -31,11 +31,11 @@ from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import Query, Verify
 from rewrite.bounds import tree_of
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
-from rewrite.dialects import SPARK
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
+from rewrite.spark_words import SPARK
 from rewrite.written import spark_text
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ Whatever isn't a list of tables under inner, left and semi joins raises `Decline
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,7 +16,6 @@ from rewrite.block import LeftEdge, Occurrence
 from rewrite.dotted import joined
 from rewrite.expr import Call, Column, Expr, conjuncts, has_aggregate, walk
 from rewrite.facts import At, Facts, TableFacts
-from rewrite.flattened import unread
 from rewrite.instant import instant_ms
 from rewrite.names import Names
 from rewrite.reason import DeclinedError
@@ -25,6 +25,8 @@ from rewrite.semi import check_met_once
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 _JOIN_ALLOWED = frozenset({"this", "on", "using", "side", "kind"})
 _SEMI = "SEMI"
+UNREAD = "acc_unread"
+"""The key of a tree's `meta` for what `unread` returns."""
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 
 
@@ -40,6 +42,16 @@ class From:
     inner: tuple[Expr, ...]
     names: Names
     visible: tuple[Occurrence, ...]
+
+
+UNREAD = "acc_unread"
+"""The key of a tree's `meta` for what `unread` returns."""
+
+
+def unread(tree: exp.Expression) -> Sequence[exp.Expression]:
+    """Expressions over its FROM that derived tables had, and that nothing of it names."""
+    found: Sequence[exp.Expression] = tree.meta.get(UNREAD, ())
+    return found
 
 
 def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:

@@ -30,12 +30,11 @@ from rewrite.dialect_tokens import checked_tokens, hinting_clients
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
-from rewrite.spark_words import words
+from rewrite.spark_words import SPARK, words
 from rewrite.trino_syntax import check_words, untranslated
 from rewrite.unnamed import Names, output_names
 from rewrite.written import spark_text
 
-SPARK = "spark"
 TRINO = "trino"
 _FAILS = (SqlglotError, AttributeError, LookupError, RecursionError, TypeError)
 DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from rewrite.bind_from import UNREAD, unread
 from rewrite.functions import may_aggregate
 from rewrite.nested import copied, defined, meant, names_in, relations, repeated
 from rewrite.output_name import output_name
@@ -22,19 +23,13 @@ _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
 )
 _INNER = frozenset({"expressions", "from_", "joins", "where"})
-_UNREAD, _UNNAMED = "acc_unread", "acc_unnamed"
+_UNNAMED = "acc_unnamed"
 _NOT_ROWS = (exp.Window, exp.UDTF, exp.Star, exp.Query)
 
 
 def flattened(tree: exp.Expression) -> exp.Expression:
     """The statement over the innermost tables; itself where nothing is to be done."""
     return repeated(_once, tree)
-
-
-def unread(tree: exp.Expression) -> Sequence[exp.Expression]:
-    """Expressions over its FROM that derived tables had, and that nothing of it names."""
-    found: Sequence[exp.Expression] = tree.meta.get(_UNREAD, ())
-    return found
 
 
 def _once(tree: exp.Expression) -> exp.Select | None:
@@ -217,7 +212,7 @@ class _Flattening:
         left = [self._inside(one) for one in unread(tree)]
         left += [copied(one, {}) for name, one in self._named.items() if name not in self._read]
         if left:
-            made.meta[_UNREAD] = left
+            made.meta[UNREAD] = left
         return made
 
     def _items(self, item: exp.Expression) -> list[exp.Expression]:

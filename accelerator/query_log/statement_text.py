@@ -19,8 +19,7 @@ from accelerator.errors import UNFIT
 from accelerator.query_log.alike import without_constants
 from accelerator.query_log.record import COLUMN_OF, READ_MAX, bounded
 from accelerator.redaction import is_secret
-from accelerator.statements.reader import QUERY_WORDS
-from accelerator.statements.text import first_word
+from accelerator.statements.text import QUERY_WORDS, first_word
 from rewrite.bounds import tokens_of
 
 _MESSAGE_MAX = 8192

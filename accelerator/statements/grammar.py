@@ -56,8 +56,8 @@ from accelerator.statements.kinds import (
     VacuumTable,
     Verify,
 )
-from accelerator.statements.reader import QUERY_WORDS, Reader
-from accelerator.statements.text import first_word, without_plain_hint
+from accelerator.statements.reader import Reader
+from accelerator.statements.text import QUERY_WORDS, first_word, without_plain_hint
 from rewrite.bounds import HINT, TooDeepError
 
 INDEX_KINDS = frozenset(

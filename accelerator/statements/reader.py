@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from sqlglot import Token, TokenType
 
 from accelerator.errors import StatementError
-from accelerator.statements.text import place
+from accelerator.statements.text import QUERY_WORDS, place
 from rewrite.bounds import tokens_of
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
@@ -22,8 +22,6 @@ from rewrite.printable import one_line
 from rewrite.quoting import HINT, REFERENCE
 
 _T = TypeVar("_T")
-
-QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 
 # A tokenizer's word may hold several of ours (PRIMARY KEY), or a name with its dots (db.2020_t).
 _PIECE = re.compile(r"\w+|[^\w\s]")

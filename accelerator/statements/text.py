@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+"""The first words of queries."""
+
 # The usual statement has no comment in front, and `(` may open a query.
 _FIRST = re.compile(r"[\s(]*([A-Za-z_]+)")
 _WORD = re.compile(r"[A-Za-z_]+")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rewrite.bind_from import unread
 from rewrite.bind_joined import bind_above
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
-from rewrite.flattened import flattened, unread
+from rewrite.flattened import flattened
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 

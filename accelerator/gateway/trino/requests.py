@@ -19,11 +19,10 @@ from accelerator.gateway.trino.words import Cursor, Word, flat_comments, shown, 
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.statements.kinds import Other
-from accelerator.statements.reader import QUERY_WORDS
-from accelerator.statements.text import first_word
+from accelerator.statements.text import QUERY_WORDS, first_word
 from rewrite.closest import closest, did_you_mean
-from rewrite.dialects import SPARK
 from rewrite.place import place_of
+from rewrite.spark_words import SPARK
 
 _QUERY = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _BEHIND = {
