@@ -17,9 +17,8 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from indexes.dictionary import to_values
-from indexes.inverted import Inverted
+from indexes.inverted import Inverted, keys_of, open_blob
 from indexes.kind import Blob, Column, Read
-from indexes.kinds.bitmap import keys_of, open_blob
 from indexes.postings import decode
 
 Numbers = npt.NDArray[np.int64]

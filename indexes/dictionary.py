@@ -19,13 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indexes.domains import BYTES, FLOAT64, INT64
+from indexes.domains import BYTES, FLOAT64, INT64, Key
 from indexes.postings import BOUND_MAX, Postings
 from indexes.question import Value
 
 Array = npt.NDArray[Any]
-Key = int | bytes
-
 BLOCK_SIZE = 16 << 10
 _BESIDE = 20  # bytes beside a value that a block is planned with
 _SET_BYTES_MAX = 1 << 36  # of one value's set: no form takes more

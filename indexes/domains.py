@@ -24,6 +24,9 @@ _DOMAINS = {
 
 _ARROW = {INT64: pa.int64(), FLOAT64: pa.float64(), BYTES: pa.large_binary()}
 
+Key = int | bytes
+"""A value in its domain, as dictionaries keep it."""
+
 
 class NotIndexableError(ValueError):
     """Values that a domain doesn't hold; such a file gets no index, and so nothing is skipped."""

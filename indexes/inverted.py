@@ -18,14 +18,15 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from indexes.dictionary import Directory, rising
-from indexes.domains import BYTES
+from indexes.domains import BYTES, domain_of, scale_of
 from indexes.keyed import Codes, Keyed, checked, head_of
-from indexes.kind import Read
+from indexes.kind import Blob, Column, Read
 from indexes.postings import BOUND_MAX, of_numbers, union
 from indexes.postings import decode as decode_set
 from indexes.rows import Between, RowVerdict
 
 Array = npt.NDArray[Any]
+TYPE = "acc-bitmap-v1"
 MAGIC = b"AIX1"
 SECTIONS = 6
 DICTIONARY, BLOCK_SETS, MATRIX, ROW_SETS, CUT_SETS, END = range(SECTIONS)
@@ -335,3 +336,31 @@ def _others(ranges: Sequence[Codes], ndv: int) -> list[Codes]:
     """All other codes; ranges ascend and part."""
     edges = [0, *(code for codes in ranges for code in codes), ndv]
     return [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+
+
+def open_blob(blob: Blob, read: Read, column: Column) -> Inverted | None:
+    """The blob opened; None for values of another type than the column's. ValueError as `probe`."""
+    if blob.type != TYPE:
+        raise ValueError(f"a blob of type {blob.type}, not {TYPE}")
+    try:
+        length, domain = int(blob.properties["head"]), blob.properties["domain"]
+        scale = int(blob.properties["scale"])
+    except KeyError as error:
+        raise ValueError(f"the blob has no property {error}") from None
+    if (domain, scale) != (domain_of(column.type), scale_of(column.type)):
+        return None
+    opened = Inverted.open(read, length, domain)
+    if opened.head.rows != column.rows:
+        raise ValueError(f"the blob is of {opened.head.rows} rows, the file has {column.rows}")
+    return opened
+
+
+def keys_of(opened: Inverted, codes: tuple[int, int]) -> Any:
+    """The keys of these codes: a list of bytes, or an array of numbers."""
+    parts = [
+        block.keys[max(codes[0] - block.first, 0) : codes[1] - block.first]
+        for block in opened.blocks(codes)
+    ]
+    if opened.head.domain == BYTES:
+        return [key for part in parts for key in part]
+    return np.concatenate([np.empty(0, np.int64), *parts])

@@ -14,7 +14,8 @@ from zlib import crc32
 
 import numpy.typing as npt
 
-from indexes.dictionary import Block, Directory, Key, Taker, decode
+from indexes.dictionary import Block, Directory, Taker, decode
+from indexes.domains import Key
 from indexes.kind import Read
 
 Array = npt.NDArray[Any]

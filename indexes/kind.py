@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from indexes.dictionary import Key
+from indexes.domains import Key
 from indexes.question import Question
 from indexes.rows import RowVerdict
 

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from pyroaring import BitMap
 
-from indexes.dictionary import Directory, Key, rising
-from indexes.domains import BYTES
+from indexes.dictionary import Directory, rising
+from indexes.domains import BYTES, Key
 from indexes.keyed import Codes, Keyed, checked, head_of
 from indexes.kind import Read
 from indexes.postings import BOUND_MAX, decode

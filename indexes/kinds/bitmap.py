@@ -19,15 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
-from indexes.dictionary import Key, key_of, to_values
-from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
-from indexes.inverted import Inverted
+from indexes.dictionary import key_of, to_values
+from indexes.domains import BYTES, Key, NotIndexableError, domain_of, scale_of
+from indexes.inverted import TYPE, Inverted, keys_of, open_blob
 from indexes.inverted_writer import Codes, Shape, rows_pay, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
 from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
 from indexes.rows import Between, RowVerdict
 
-TYPE = "acc-bitmap-v1"
 TEXTS_MAX = 1 << 20  # bytes of a dictionary whose texts are compared one by one
 _MANY = 32  # values of a list from which on the file's are looked up in it, not it in the file's
 _REPLACEMENT = "\ufffd"  # what Spark may see in place of bytes that aren't UTF-8
@@ -167,23 +166,6 @@ def _starts(row_groups: Sequence[int], block_rows: int) -> npt.NDArray[np.int64]
     return np.array([*starts, at], np.int64)
 
 
-def open_blob(blob: Blob, read: Read, column: Column) -> Inverted | None:
-    """The blob opened; None for values of another type than the column's. ValueError as `probe`."""
-    if blob.type != TYPE:
-        raise ValueError(f"a blob of type {blob.type}, not {TYPE}")
-    try:
-        length, domain = int(blob.properties["head"]), blob.properties["domain"]
-        scale = int(blob.properties["scale"])
-    except KeyError as error:
-        raise ValueError(f"the blob has no property {error}") from None
-    if (domain, scale) != (domain_of(column.type), scale_of(column.type)):
-        return None
-    opened = Inverted.open(read, length, domain)
-    if opened.head.rows != column.rows:
-        raise ValueError(f"the blob is of {opened.head.rows} rows, the file has {column.rows}")
-    return opened
-
-
 def _told(opened: Inverted, question: Question, type_: str, blocks: bool) -> RowVerdict | None:
     if isinstance(question, IsNull):
         return RowVerdict.exactly(opened.head.rows, opened.nulls, BitMap())
@@ -319,17 +301,6 @@ def _like(opened: Inverted, question: Like) -> tuple[list[tuple[int, int]], bool
 def _after(prefix: bytes) -> bytes:
     """The least bytes above all that begin with the prefix, which is UTF-8: no byte is 255."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
-
-
-def keys_of(opened: Inverted, codes: tuple[int, int]) -> Any:
-    """The keys of these codes: a list of bytes, or an array of numbers."""
-    parts = [
-        block.keys[max(codes[0] - block.first, 0) : codes[1] - block.first]
-        for block in opened.blocks(codes)
-    ]
-    if opened.head.domain == BYTES:
-        return [key for part in parts for key in part]
-    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _matches(text: bytes, runs: Sequence[bytes], starts: bool, ends: bool) -> bool:

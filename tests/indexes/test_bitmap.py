@@ -21,9 +21,9 @@ from pyroaring import BitMap
 from indexes import dictionary, inverted, inverted_writer
 from indexes.cells import Held, cells_of
 from indexes.domains import NotIndexableError, to_domain
-from indexes.inverted import parse_head
+from indexes.inverted import TYPE, parse_head
 from indexes.kind import Blob, Column, OptionError
-from indexes.kinds.bitmap import TYPE, Bitmap
+from indexes.kinds.bitmap import Bitmap
 from indexes.puffin import read_blob, read_footer, write
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.rows import Certainty
