@@ -13,7 +13,7 @@ from itertools import count
 
 from sqlglot.errors import SqlglotError
 
-from accelerator.builds.estimate import cell_bytes, merged_cells
+from accelerator.builds.cell_sizes import cell_bytes, merged_cells
 from accelerator.engines.source import INSTALL
 from accelerator.errors import AcceleratorError
 from accelerator.explain import Suggestion

@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.builds.estimate import cell_bytes
+from accelerator.builds.cell_sizes import cell_bytes
 from bench.ssb.cubes import CUBES, Cube
 from bench.ssb.generate import TABLES, generate
 from cubes.definition import from_dict

@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table.statistics import StatisticsFile
 
 import accelerator
-from accelerator.builds.estimate import merged_cells
+from accelerator.builds.cell_sizes import merged_cells
 from accelerator.errors import StatementError, UnknownTableError
 from accelerator.iceberg import Sketched
 from rewrite.expr import Call, Column
