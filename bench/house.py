@@ -65,9 +65,7 @@ def count(report: Report) -> None:
     trees, imports = sources.trees, sources.imports
     asked = {name: found for name, tree in trees.items() if (found := _asks_for_plans(tree))}
     outside = {name: found for name, found in asked.items() if not _PLANNING.fullmatch(name)}
-    named = Counter(
-        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
-    )
+    named = Counter(name for _, name in sources.classes())
     details: dict[str, Any] = {
         "circles": circles(imports),
         "room_circles": circles(_between_rooms(sources)),

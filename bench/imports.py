@@ -44,6 +44,13 @@ class Sources:
             name: frozenset(_imported(name, tree, self.files)) for name, tree in self.trees.items()
         }
 
+    def classes(self) -> Iterator[tuple[str, str]]:
+        """Yields the module and the name of each class."""
+        for module, tree in self.trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    yield module, node.name
+
     def room(self, module: str) -> str:
         """Returns the folder under the package that has the module, or the package itself."""
         package, _, rest = module.partition(".")
