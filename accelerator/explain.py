@@ -23,7 +23,7 @@ from accelerator.plans.tried import Tried, decoding_line
 from accelerator.scanned import Scanned
 from accelerator.suggested_index import SuggestedIndex
 from rewrite.bounds import tokens_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.printable import one_line
 from rewrite.reason import Declined
 

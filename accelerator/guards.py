@@ -31,7 +31,7 @@ from accelerator.iceberg import Lake
 from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
 from rewrite.bounds import tokens_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import (

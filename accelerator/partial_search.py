@@ -23,7 +23,7 @@ from accelerator.nested_search import (
     unsigned_outputs,
 )
 from accelerator.plans import Input, PartialPlan, PlainPlan, Plan
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
 from rewrite.functions import may_aggregate

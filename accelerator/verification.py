@@ -30,8 +30,8 @@ from accelerator.result import Result
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import Query, Verify
 from rewrite.bounds import tree_of
+from rewrite.client import SPARK
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
-from rewrite.dialects import SPARK
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock

@@ -93,7 +93,11 @@ def run(options: argparse.Namespace) -> int:
 def _on_path() -> list[str]:
     """Those that run: a version manager may have names that lead nowhere."""
     found = filter(None, map(shutil.which, _PYTHONS))
-    return [one for one in found if not subprocess.run([one, "-c", ""], check=False).returncode]
+    return [
+        one
+        for one in found
+        if not subprocess.run([one, "-c", ""], capture_output=True, check=False).returncode
+    ]
 
 
 def _measure(root: Path, pythons: list[str], report: Report) -> None:
@@ -187,7 +191,11 @@ def _pythons(others: list[str], wheel: Path, root: Path, failed: list[str]) -> l
     tried = [".".join(map(str, sys.version_info[:2]))]
     say = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
     for python in others:
-        done = subprocess.run([python, "-c", say], capture_output=True, text=True, check=True)
+        try:
+            done = subprocess.run([python, "-c", say], capture_output=True, text=True, check=True)
+        except (subprocess.CalledProcessError, OSError) as error:
+            failed.append(f"{python} can't start: {error}")
+            continue
         version = done.stdout.strip()
         if version in tried:
             continue

@@ -38,7 +38,7 @@ from bench.ssb.queries import QUERIES
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, Tell, noise_into
 from bench.tpc.data import Suite, catalog_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.parse import parse
 from rewrite.query_form import uses
 

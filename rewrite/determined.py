@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rewrite.bounds import tree_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.functions import FUNCTIONS, OURS
 from rewrite.parse import written_name
 from rewrite.quoting import unexpanded

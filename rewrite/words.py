@@ -13,7 +13,7 @@ from functools import lru_cache
 from sqlglot.errors import SqlglotError
 
 from rewrite.bounds import tokens_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.expr import Aggregate, Column, Expr
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer, quote

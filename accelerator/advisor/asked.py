@@ -25,8 +25,7 @@ from accelerator.search import CubeSearch
 from accelerator.statements.kinds import Query
 from accelerator.translation import Translation
 from rewrite.block import Block
-from rewrite.client import Client
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK, Client
 from rewrite.dotted import parts_of
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses

@@ -7,7 +7,6 @@ code: 1 for a failure, 130 when cancelled.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import re
 import sys
@@ -151,9 +150,14 @@ def open_session(
 
 
 def _opened(config: Config, create: bool) -> Session:
+    from accelerator.shown import renderer
+
+    # DuckDB opens its databases on another core, while Python imports and reads catalogs on this.
+    threading.Thread(target=renderer, name="renderer").start()
     from accelerator.opening import open_loaded
 
     opened = open_loaded(config, create=create)
+    opened.services.duckdb.open_early()
     opened.source = opened.source or "accelerator cli"
     return opened
 
@@ -214,6 +218,8 @@ def say_plainly(code: str, message: str, error: AcceleratorError | None = None) 
 
 def say_json(code: str, message: str, error: AcceleratorError | None = None) -> None:
     """A JSON document on standard output, in one line."""
+    import json
+
     told: dict[str, Any] = {"code": code, "message": message, "hint": None}
     if error is not None:
         told |= {"code": error.code, "hint": error.hint or None}

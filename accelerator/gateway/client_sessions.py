@@ -14,8 +14,8 @@ from accelerator.errors import StatementError
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.headers import response_headers
 from accelerator.gateway.trino.kinds import ClientSession, OfSession
+from rewrite.client import SPARK, TRINO
 from rewrite.closest import closest, did_you_mean
-from rewrite.dialects import SPARK, TRINO
 from rewrite.printable import one_line
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)")

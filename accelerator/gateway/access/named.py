@@ -16,7 +16,7 @@ from sqlglot import Token, TokenType, exp
 from accelerator.recent import Recent, text_weight
 from accelerator.statements.text import first_word
 from rewrite.bounds import tokens_of
-from rewrite.dialects import SPARK
+from rewrite.client import SPARK
 from rewrite.parse import PARSER_FAILS, check_text, parse
 from rewrite.query_form import hides_tables, uses
 from rewrite.spark_words import words

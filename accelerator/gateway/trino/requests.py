@@ -21,8 +21,8 @@ from accelerator.statements.grammar import BEGINNINGS, parse_statement, vacuum_f
 from accelerator.statements.kinds import Other
 from accelerator.statements.reader import QUERY_WORDS
 from accelerator.statements.text import first_word
+from rewrite.client import SPARK
 from rewrite.closest import closest, did_you_mean
-from rewrite.dialects import SPARK
 from rewrite.place import place_of
 
 _QUERY = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
