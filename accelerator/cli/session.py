@@ -150,14 +150,9 @@ def open_session(
 
 
 def _opened(config: Config, create: bool) -> Session:
-    from accelerator.shown import renderer
-
-    # DuckDB opens its databases on another core, while Python imports and reads catalogs on this.
-    threading.Thread(target=renderer, name="renderer").start()
     from accelerator.opening import open_loaded
 
     opened = open_loaded(config, create=create)
-    opened.services.duckdb.open_early()
     opened.source = opened.source or "accelerator cli"
     return opened
 

@@ -17,7 +17,7 @@ import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from inspect import Parameter, Signature
 
@@ -109,20 +109,8 @@ class DuckDBEngine:
         self.tested = Recent[str]()
         """The error that computing something of all rows of a table's state raised, or none."""
         self.held = HeldRows(rows_bytes)
-        self._opener: threading.Thread | None = None
         self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)
-
-    def open_early(self) -> None:
-        """Opens the database in a thread, beside the work that comes before the first statement."""
-
-        def opening() -> None:
-            with suppress(EngineError, CancelledError):  # raised again by the first statement
-                self._check_ending()
-                self._open()
-
-        self._opener = threading.Thread(target=opening, name="duckdb")
-        self._opener.start()
 
     def run(
         self,
@@ -234,8 +222,6 @@ class DuckDBEngine:
         by SIGABRT.
         """
         atexit.unregister(self._at_exit)
-        if self._opener is not None:
-            self._opener.join()
         self.hot.close()
         until = time.monotonic() + _CLOSE_S
         while self._running and time.monotonic() < until:

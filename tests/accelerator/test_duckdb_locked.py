@@ -61,27 +61,6 @@ print(row, "1970-01-01 00:00:00+00" in drawn)
     assert ran.stdout == "[{'h': 0, 'z': 'UTC'}] True\n", ran.stderr
 
 
-def test_one_that_is_opened_early_is_closed_whole(tmp_path: Path) -> None:
-    early = DuckDBEngine(threads=1, spill_folder=str(tmp_path))
-    early.open_early()
-    early.close()
-    assert list(tmp_path.iterdir()) == []
-    early.open_early()
-    assert early.run("SELECT 1 AS a").to_pylist() == [{"a": 1}]
-    assert list(tmp_path.iterdir())
-    early.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_early_opening_that_fails_is_the_first_statements_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    early = DuckDBEngine(threads=1, spill_folder=str(tmp_path / "file"))
-    early.open_early()
-    with pytest.raises(EngineError, match="can't be made"):
-        early.run("SELECT 1")
-    early.close()
-
-
 def test_what_is_in_its_folder_is_read_and_written(engine: DuckDBEngine, store: Path) -> None:
     engine.execute(f"COPY (SELECT 8 AS a) TO {text_literal(f'{store}/y.parquet')}")
     scan = parquet_scan([f"{store}/x.parquet", f"{store}/y.parquet"])
