@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support.terminal import Terminal
 
 _HELPS, _SHELLS = 21, 7
-_CALM, _CALM_S = 0.3, 180.0
+_CALM, _CALM_S = 0.3, 90.0
 """The load below which the machine is calm, and how long that is waited for."""
 _ASKED = {
     "shell_first_answer_s": (

@@ -115,8 +115,10 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     figures |= alone.import_ms()
     failed += alone.first_steps(root / "lake")
     figures |= waited(Path(alone.python).with_name("accelerator"), root / "lake", root)
+    report.save()
     failed += _types(alone, root)
     report.details["pythons"] = _pythons(pythons, wheel, root, failed)
+    report.save()
     beside = _Empty(root / "beside")
     beside.install(*_OTHERS)
     had = beside.versions()
@@ -125,10 +127,15 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     changed = [name for name, version in had.items() if has.get(name) != version]
     figures["changed_beside"] = len(changed)
     failed += [f"{name} {had[name]} became {has.get(name, 'none')}" for name in changed]
+    report.save()
     figures |= _mistakes(root, failed)
+    report.save()
     figures |= typos.measure(root, failed)
+    report.save()
     figures |= base_statements.measure(root / "reference", failed)
+    report.save()
     figures |= shows.measure(root, failed)
+    report.save()
     figures |= snippets.measure(root / "docs", wheel, failed)
 
 
