@@ -63,8 +63,8 @@ class Client:
 class Translated:
     """A client's query: Spark's text, the tables that it names, and what its outputs are called.
 
-    `names` is None where these aren't known; one of them is, where Trino has a name for its place.
-    `timed`: the moment at which the statement was asked is among its constants.
+    `names` is None if they aren't known; a name is None if Trino names that output by its place.
+    `timed`: the constants contain the moment at which the statement was asked.
     """
 
     text: str
