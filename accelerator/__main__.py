@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 
-from accelerator.own_packages import faults
-
 
 def main() -> None:
     """Runs the command; says so where packages of others stand in the place of ours."""
@@ -18,6 +16,8 @@ def main() -> None:
         keep_standard_streams()
         command()
     except ImportError:
+        from accelerator.own_packages import faults
+
         found = faults()
         if not found:
             raise

@@ -16,7 +16,7 @@ from accelerator.errors import ConfigError
 from accelerator.local_uri import path_of
 from accelerator.memory import Shares, shared_out
 from accelerator.setting_fields import check_all, from_file, parsed, setting
-from rewrite.dialects import DIALECTS
+from rewrite.client import DIALECTS
 
 FILE_NAME = "accelerator.toml"
 CATALOG_FILE = "catalog.db"

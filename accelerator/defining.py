@@ -22,11 +22,11 @@ from accelerator.statements.kinds import CreateCube
 from accelerator.store import CubeRecord
 from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.bounds import HINT, TooDeepError
+from rewrite.client import SPARK
 from rewrite.closest import did_you_mean
 from rewrite.dotted import joined, parts_of
 from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
-from rewrite.spark_words import SPARK
 from rewrite.unknown import COLUMN, TABLE
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from accelerator.plans.tried import Tried, decoding_line
 from accelerator.scanned import Scanned
 from accelerator.suggested_index import SuggestedIndex
 from rewrite.bounds import tokens_of
+from rewrite.client import SPARK
 from rewrite.printable import one_line
 from rewrite.reason import Declined
-from rewrite.spark_words import SPARK
 
 FORMAT = 1
 _HEAD, _LINE, _LEFT = 60, 160, 64

@@ -31,6 +31,7 @@ from accelerator.iceberg import Lake
 from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
 from rewrite.bounds import tokens_of
+from rewrite.client import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import (
@@ -40,7 +41,6 @@ from rewrite.query_form import (
     only_sorts,
     uses,
 )
-from rewrite.spark_words import SPARK
 
 _log = logging.getLogger("accelerator")
 _HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)

@@ -23,6 +23,7 @@ from accelerator.nested_search import (
     unsigned_outputs,
 )
 from accelerator.plans import Input, PartialPlan, PlainPlan, Plan
+from rewrite.client import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
 from rewrite.functions import may_aggregate
@@ -32,7 +33,6 @@ from rewrite.null_tests import has_null_in_test
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.set_operation import sorts_by_table
-from rewrite.spark_words import SPARK
 
 _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")

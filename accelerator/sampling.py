@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from rewrite.spark_words import SPARK
+from rewrite.client import SPARK
 
 if TYPE_CHECKING:
     from accelerator.queries import Queries

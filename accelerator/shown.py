@@ -14,12 +14,14 @@ import sys
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accelerator.python_values import rows_of, shown_values
 from rewrite.printable import printable
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from accelerator.metrics import Metrics
@@ -62,13 +64,22 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
     if width is None:
         width = shutil.get_terminal_size().columns if is_terminal() else _WIDE
     shown = table.slice(0, rows) if rows else table
-    with duckdb.connect(config={"threads": "1"}) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with renderer().cursor() as connection:
         try:
             text = _boxed(connection, _drawn(shown), width)
         except (duckdb.Error, pa.ArrowException):  # a type that DuckDB hasn't
             text = _boxed(connection, _drawn(shown, as_texts=True), width)
     return printable(text.rstrip("\n"))
+
+
+@cache
+def renderer() -> duckdb.DuckDBPyConnection:
+    """Opens the database that draws tables, once per process: it takes longer than most answers."""
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": "1"})
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of its cursors, too
+    return connection
 
 
 def fitting(table: pa.Table, width: int | None = None) -> tuple[pa.Table, list[str]]:

@@ -32,15 +32,13 @@ from accelerator.statements.kinds import (
     TableName,
     Verify,
 )
-from rewrite.client import Client
+from rewrite.client import DIALECTS, SPARK, TRINO, Client, Translated
 from rewrite.completed import FILES, check_name, full_name, is_odd
 from rewrite.dialect_kinds import ANY_STATE, Columns
-from rewrite.dialects import DIALECTS, TRINO, Translated, translated, translated_for
 from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
 from rewrite.shape import Shape, shape_of
-from rewrite.spark_words import SPARK
 from rewrite.translated_shape import TranslatedShape, translated_shape
 
 MayLook = Callable[[TableName], None]
@@ -137,6 +135,8 @@ class Translation:
         known = self._known.get((sql, dialect))
         if known is not None and self._holds(known.rests):
             return known.text
+        from rewrite.dialects import translated  # Spark's own dialect does without
+
         asked, columns = self._columns()
         found = translated(sql, dialect, columns)
         self._known.put((sql, dialect), _KeptText(found, asked))
@@ -155,6 +155,8 @@ class Translation:
         found = None if shape is None else self._by_shape(shape, place, may_look)
         if found is not None:
             return found
+        from rewrite.dialects import translated_for
+
         asked, columns = self._columns(may_look)
         catalogs = self._catalogs(sql, client)
         found = translated_for(client, sql, dialect, columns, catalogs, zone)
@@ -186,6 +188,8 @@ class Translation:
         if form is None:
             self._forms.put((shape.key, place), ())
             return
+        from rewrite.dialects import translated_for
+
         asked, columns = self._columns()
         made = translated_shape(
             shape,

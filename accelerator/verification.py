@@ -30,12 +30,12 @@ from accelerator.result import Result
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import Query, Verify
 from rewrite.bounds import tree_of
+from rewrite.client import SPARK
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
-from rewrite.spark_words import SPARK
 from rewrite.written import spark_text
 
 if TYPE_CHECKING:

@@ -93,7 +93,11 @@ def run(options: argparse.Namespace) -> int:
 def _on_path() -> list[str]:
     """Those that run: a version manager may have names that lead nowhere."""
     found = filter(None, map(shutil.which, _PYTHONS))
-    return [one for one in found if not subprocess.run([one, "-c", ""], check=False).returncode]
+    return [
+        one
+        for one in found
+        if not subprocess.run([one, "-c", ""], capture_output=True, check=False).returncode
+    ]
 
 
 def _measure(root: Path, pythons: list[str], report: Report) -> None:
@@ -111,8 +115,10 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     figures |= alone.import_ms()
     failed += alone.first_steps(root / "lake")
     figures |= waited(Path(alone.python).with_name("accelerator"), root / "lake", root)
+    report.save()
     failed += _types(alone, root)
     report.details["pythons"] = _pythons(pythons, wheel, root, failed)
+    report.save()
     beside = _Empty(root / "beside")
     beside.install(*_OTHERS)
     had = beside.versions()
@@ -121,10 +127,15 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     changed = [name for name, version in had.items() if has.get(name) != version]
     figures["changed_beside"] = len(changed)
     failed += [f"{name} {had[name]} became {has.get(name, 'none')}" for name in changed]
+    report.save()
     figures |= _mistakes(root, failed)
+    report.save()
     figures |= typos.measure(root, failed)
+    report.save()
     figures |= base_statements.measure(root / "reference", failed)
+    report.save()
     figures |= shows.measure(root, failed)
+    report.save()
     figures |= snippets.measure(root / "docs", wheel, failed)
 
 
@@ -187,7 +198,11 @@ def _pythons(others: list[str], wheel: Path, root: Path, failed: list[str]) -> l
     tried = [".".join(map(str, sys.version_info[:2]))]
     say = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
     for python in others:
-        done = subprocess.run([python, "-c", say], capture_output=True, text=True, check=True)
+        try:
+            done = subprocess.run([python, "-c", say], capture_output=True, text=True, check=True)
+        except (subprocess.CalledProcessError, OSError) as error:
+            failed.append(f"{python} can't start: {error}")
+            continue
         version = done.stdout.strip()
         if version in tried:
             continue

@@ -38,9 +38,9 @@ from bench.ssb.queries import QUERIES
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, Tell, noise_into
 from bench.tpc.data import Suite, catalog_of
+from rewrite.client import SPARK
 from rewrite.parse import parse
 from rewrite.query_form import uses
-from rewrite.spark_words import SPARK
 
 ASKED = 1_000
 VARIANTS, ROUNDS = 3, 5

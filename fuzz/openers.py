@@ -15,7 +15,7 @@ from contextlib import suppress
 from sqlglot.dialects import Dialect
 
 from rewrite.bounds import tree_of
-from rewrite.dialects import DIALECTS
+from rewrite.client import DIALECTS
 from rewrite.parse import PARSER_FAILS
 
 LIMIT_S = 0.25

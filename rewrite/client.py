@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from rewrite.errors import StatementError
+
+if TYPE_CHECKING:
+    from rewrite.completed import FullName
+    from rewrite.unnamed import Names
+
+SPARK = "spark"
+TRINO = "trino"
+DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
+"""The dialects in which statements may be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +57,17 @@ class Client:
             raise StatementError(
                 f"no time zone {self.time_zone} is known", hint="e.g. Europe/Berlin or UTC"
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A client's query: Spark's text, the tables that it names, and what its outputs are called.
+
+    `names` is None if they aren't known; a name is None if Trino names that output by its place.
+    `timed`: the constants contain the moment at which the statement was asked.
+    """
+
+    text: str
+    tables: tuple[FullName, ...]
+    names: Names | None
+    timed: bool = False

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rewrite.bounds import tree_of
+from rewrite.client import SPARK
 from rewrite.functions import FUNCTIONS, OURS
 from rewrite.parse import written_name
 from rewrite.quoting import unexpanded
-from rewrite.spark_words import SPARK
 
 _ESTIMATES = frozenset({"approx_count_distinct", "approx_percentile", "percentile_approx"})
 _OF_PLACES = frozenset(

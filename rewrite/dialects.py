@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from sqlglot import exp
@@ -19,9 +18,9 @@ from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
 from rewrite.bounds import TooDeepError
-from rewrite.client import Client
+from rewrite.client import SPARK, TRINO, Client, Translated
 from rewrite.client_spark import completed_spark
-from rewrite.completed import FullName, completed, is_timed, told
+from rewrite.completed import completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_refused import has_part, refusal_of, unlisted
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
@@ -30,14 +29,12 @@ from rewrite.dialect_tokens import checked_tokens, hinting_clients
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
-from rewrite.spark_words import SPARK, words
+from rewrite.spark_words import words
 from rewrite.trino_syntax import check_words, untranslated
-from rewrite.unnamed import Names, output_names
+from rewrite.unnamed import output_names
 from rewrite.written import spark_text
 
-TRINO = "trino"
 _FAILS = (SqlglotError, AttributeError, LookupError, RecursionError, TypeError)
-DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
 
 _QUERY = ("with_", "order", "limit", "offset")
 _BINARY = ("this", "expression")
@@ -146,20 +143,6 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
         return _Translation(tree, dialect, columns, sql).text()
     except _FAILS as error:
         raise untranslated(error, sql, refused) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Translated:
-    """A client's query: Spark's text, the tables that it names, and what its outputs are called.
-
-    `names` is None where these aren't known; one of them is, where Trino has a name for its place.
-    `timed`: the moment at which the statement was asked is among its constants.
-    """
-
-    text: str
-    tables: tuple[FullName, ...]
-    names: Names | None
-    timed: bool = False
 
 
 @hinting_clients()

@@ -18,8 +18,6 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SPARK = "spark"
-"""The name of Spark's dialect."""
 LACKED_TYPES = frozenset(("time", "timestamp_ns", "timestamptz_ns"))
 """Iceberg's types that Spark has no type for: it refuses a table with a column of one."""
 VERSION = (4, 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rewrite.dialects import TRINO, Translated
+from rewrite.client import TRINO, Translated
 from rewrite.errors import UntranslatedError
 from rewrite.expr import Literal
 from rewrite.parse import parse

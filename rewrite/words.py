@@ -13,10 +13,10 @@ from functools import lru_cache
 from sqlglot.errors import SqlglotError
 
 from rewrite.bounds import tokens_of
+from rewrite.client import SPARK
 from rewrite.expr import Aggregate, Column, Expr
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer, quote
-from rewrite.spark_words import SPARK
 
 _CLAUSES = frozenset({"cluster", "distribute", "group", "order", "partition", "sort"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

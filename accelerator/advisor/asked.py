@@ -25,13 +25,12 @@ from accelerator.search import CubeSearch
 from accelerator.statements.kinds import Query
 from accelerator.translation import Translation
 from rewrite.block import Block
-from rewrite.client import Client
+from rewrite.client import SPARK, Client
 from rewrite.dotted import parts_of
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
-from rewrite.spark_words import SPARK
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable

@@ -33,7 +33,7 @@ from accelerator.statements.kinds import (
     RefreshIndex,
     Statement,
 )
-from rewrite.spark_words import SPARK
+from rewrite.client import SPARK
 from rewrite.unknown import unknown_name
 
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from accelerator.cli.terminal import Output, say
 from accelerator.errors import OutputError
-from accelerator.python_values import rows_of
-from accelerator.shown import text_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,6 +140,9 @@ def _lacks_words(kind: pa.DataType) -> bool:
 
 def _texts(column: pa.Array) -> pa.Array:
     import pyarrow as pa
+
+    from accelerator.python_values import rows_of
+    from accelerator.shown import text_value
 
     values = (row[0] for row in rows_of(pa.table([column], names=["v"])))
     return pa.array([None if one is None else text_value(one) for one in values], pa.string())

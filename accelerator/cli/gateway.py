@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import sys
 
 import click
@@ -11,7 +9,6 @@ import click
 from accelerator.cli.options import Options, common
 from accelerator.cli.session import exit_code, say_json, say_plainly, settings_of
 from accelerator.cli.terminal import say
-from accelerator.log_lines import log_to_stderr
 
 
 @click.command("serve")
@@ -34,6 +31,10 @@ def serve_command(
     the gateway, or through a proxy, need its settings hosts and trusted_proxies. SIGTERM or Ctrl-C
     ends it: what runs has half a minute to come to its end; a second one doesn't wait.
     """
+    import logging
+
+    from accelerator.log_lines import log_to_stderr
+
     try:
         # Without the packages of the extra there is nothing to serve with.
         from accelerator.gateway.serving import serve
@@ -73,6 +74,8 @@ def _missing(error: ImportError) -> BaseException:
 
 
 def _ready(url: str, *, as_json: bool) -> None:
+    import json
+
     say(
         json.dumps({"url": url})
         if as_json

@@ -27,7 +27,6 @@ from accelerator.cli.options import Options, common, one_statement, sql_input, s
 from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
 from accelerator.cli.terminal import printing, say
-from accelerator.statements.text import first_word, split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
@@ -137,6 +136,8 @@ def shell_command(timeout: float | None, create: bool, *, options: Options) -> N
         from accelerator.cli.shell import run_shell
 
         sys.exit(run_shell(lambda: options.opened(create=create), timeout))
+    from accelerator.statements.text import split_statements
+
     found = split_statements(sys.stdin.read()) if sys.stdin is not None else []
     if not found:
         context = click.get_current_context()
@@ -195,6 +196,8 @@ def _run(
     options: Options,
 ) -> None:
     """Each statement in turn; its rows in that format."""
+    from accelerator.statements.text import first_word
+
     options = replace(options, json=name == "json")
     if name in ("arrow", "parquet") and len(asked) > 1:
         raise click.UsageError(f"{name} holds the rows of one statement, not of {len(asked)}")

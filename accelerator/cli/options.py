@@ -14,7 +14,6 @@ import click
 from accelerator.cli.session import Opener, open_session, session_of, settings_of
 from accelerator.cli.terminal import spinning
 from accelerator.errors import ConfigError
-from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
@@ -113,6 +112,8 @@ def sql_input(command: Callable[..., None]) -> Callable[..., None]:
 
 def statements(sql: str | None, file: TextIO | None) -> list[str]:
     """Those that were given; UsageError for none."""
+    from accelerator.statements.text import split_statements
+
     if sql is not None and file is not None:
         raise click.UsageError("give the SQL as an argument or by --file, not both")
     if sql is None and file is None and (sys.stdin is None or sys.stdin.isatty()):

@@ -7,7 +7,6 @@ code: 1 for a failure, 130 when cancelled.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import re
 import sys
@@ -214,6 +213,8 @@ def say_plainly(code: str, message: str, error: AcceleratorError | None = None) 
 
 def say_json(code: str, message: str, error: AcceleratorError | None = None) -> None:
     """A JSON document on standard output, in one line."""
+    import json
+
     told: dict[str, Any] = {"code": code, "message": message, "hint": None}
     if error is not None:
         told |= {"code": error.code, "hint": error.hint or None}

@@ -282,7 +282,7 @@ class DuckDBEngine:
                 root = duckdb.connect(f":memory:{uuid.uuid4().hex}")
                 root.execute(f"SET disabled_optimizers = '{','.join(_OPTIMIZERS_OFF)}'")
                 root.execute("SET parquet_metadata_cache = true")
-                root.execute("SET TimeZone = 'UTC'")
+                root.execute("SET GLOBAL TimeZone = 'UTC'")  # of its cursors, too
                 if self._settings["threads"]:
                     root.execute(f"SET threads = {self._settings['threads']}")
                 if self._settings["memory"]:

@@ -31,7 +31,7 @@ from accelerator.iceberg.readers import are_files
 from accelerator.opening import readers_of
 from accelerator.recent import Recent, text_weight
 from accelerator.statements.text import first_word
-from rewrite.dialects import TRINO
+from rewrite.client import TRINO
 
 _log = logging.getLogger("accelerator.gateway")
 _AHEAD = 2

@@ -14,10 +14,9 @@ from accelerator.errors import StatementError
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.headers import response_headers
 from accelerator.gateway.trino.kinds import ClientSession, OfSession
+from rewrite.client import SPARK, TRINO
 from rewrite.closest import closest, did_you_mean
-from rewrite.dialects import TRINO
 from rewrite.printable import one_line
-from rewrite.spark_words import SPARK
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

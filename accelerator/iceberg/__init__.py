@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from pyiceberg.typedef import IcebergBaseModel, IcebergRootModel
+
+# PyIceberg defines two hundred models, and a session uses few of them. Pydantic compiles each when
+# it's first used, not when PyIceberg is imported: so this has to come before the other imports.
+# ruff: noqa: E402
+for _model in (IcebergBaseModel, IcebergRootModel):
+    _model.model_config["defer_build"] = True
+
 from accelerator.iceberg.catalogs import CatalogSettings
 from accelerator.iceberg.errors import (
     CatalogError,

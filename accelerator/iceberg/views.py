@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
-from pyiceberg.view.metadata import ViewMetadata
 
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.schema import spark_type
+
+if TYPE_CHECKING:
+    from pyiceberg.view.metadata import ViewMetadata
 
 _DIALECT = "spark"
 _HINT = "check that the file is there, readable, and of Iceberg's view format version 1"
@@ -40,6 +43,8 @@ class ViewPointer:
                 return ViewDefinition(None, (), None, ())
 
     def _read(self) -> ViewMetadata:
+        from pyiceberg.view.metadata import ViewMetadata
+
         return ViewMetadata.model_validate_json(read_metadata(self.location, self.properties))
 
 

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from accelerator.advisor.values import text_of, whole_of
 from accelerator.errors import (
@@ -28,14 +29,11 @@ from accelerator.errors import (
 from accelerator.redaction import redacted
 from accelerator.store.adding import Added, add_segments, holds
 from accelerator.store.chunks import read_json
-from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
-from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_folders, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
 from accelerator.store.names import name_of, strays
-from accelerator.store.orphans import sweep
 from accelerator.store.records import (
     CubeRecord,
     IndexRecord,
@@ -44,11 +42,12 @@ from accelerator.store.records import (
     artifacts_prefix,
 )
 from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
-from accelerator.store.registry_vacuum import vacuum_registry
 from accelerator.store.retention import CountedFiles, Report, Retention
 from accelerator.store.table import TableVersion
 from accelerator.store.table_log import TableLog
-from accelerator.store.vacuum import Scene, vacuum
+
+if TYPE_CHECKING:
+    from accelerator.store.expiry import Unusable
 
 
 class Store:
@@ -472,6 +471,13 @@ class Store:
         which segments no snapshot of the table can use: they're forgotten first. `check` is called
         before each request, in any thread; what it raises ends the vacuum as a failed request does.
         """
+        # Statements don't vacuum: a first answer would wait for these imports.
+        from accelerator.store.deleter import Pace
+        from accelerator.store.expiry import expire
+        from accelerator.store.orphans import sweep
+        from accelerator.store.registry_vacuum import vacuum_registry
+        from accelerator.store.vacuum import Scene, vacuum
+
         if not dry_run:
             self.check_writable()
             self._leases.narrow(table_uuid)

@@ -40,6 +40,27 @@ def engine(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     assert list((tmp_path / "work").iterdir()) == []
 
 
+def test_its_statements_and_what_it_draws_are_in_utc_wherever_the_machine_is() -> None:
+    """A process of its own, since DuckDB asks for the machine's zone once."""
+    probe = """
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.shown import table_text
+engine = DuckDBEngine(threads=1)
+row = engine.run("SELECT hour(to_timestamp(0)) AS h, current_setting('TimeZone') AS z").to_pylist()
+drawn = table_text(engine.run("SELECT to_timestamp(0) AS t"))
+print(row, "1970-01-01 00:00:00+00" in drawn)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", probe],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "TZ": "Asia/Tokyo"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "[{'h': 0, 'z': 'UTC'}] True\n", ran.stderr
+
+
 def test_what_is_in_its_folder_is_read_and_written(engine: DuckDBEngine, store: Path) -> None:
     engine.execute(f"COPY (SELECT 8 AS a) TO {text_literal(f'{store}/y.parquet')}")
     scan = parquet_scan([f"{store}/x.parquet", f"{store}/y.parquet"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rewrite.client import Client
-from rewrite.dialects import Translated, translated_for
+from rewrite.client import Client, Translated
+from rewrite.dialects import translated_for
 from rewrite.errors import AcceleratorError, StatementError, UntranslatedError
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from rewrite.client import Client
+from rewrite.client import Client, Translated
 from rewrite.completed import full_name
-from rewrite.dialects import Translated, translated_for
+from rewrite.dialects import translated_for
 from rewrite.errors import (
     AcceleratorError,
     MissingCatalogError,

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 import sqlglot
 
-from rewrite.client import Client
-from rewrite.dialects import DIALECTS, translated, translated_for
+from rewrite.client import DIALECTS, Client
+from rewrite.dialects import translated, translated_for
 from rewrite.errors import StatementError, UntranslatedError
 
 _TABLES: Mapping[str, Mapping[str, str]] = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rewrite.client import Client
-from rewrite.dialects import TRINO, Translated, translated_for
+from rewrite.client import TRINO, Client, Translated
+from rewrite.dialects import translated_for
 from rewrite.errors import UntranslatedError
 from rewrite.shape import Shape, shape_of
 from rewrite.translated_shape import TranslatedShape, translated_shape

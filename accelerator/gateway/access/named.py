@@ -16,9 +16,10 @@ from sqlglot import Token, TokenType, exp
 from accelerator.recent import Recent, text_weight
 from accelerator.statements.text import first_word
 from rewrite.bounds import tokens_of
+from rewrite.client import SPARK
 from rewrite.parse import PARSER_FAILS, check_text, parse
 from rewrite.query_form import hides_tables, uses
-from rewrite.spark_words import SPARK, words
+from rewrite.spark_words import words
 
 TableName = tuple[str, ...]
 _TABLES_MAX = 1_000

@@ -20,9 +20,9 @@ from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.statements.kinds import Other
 from accelerator.statements.text import QUERY_WORDS, first_word
+from rewrite.client import SPARK
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
-from rewrite.spark_words import SPARK
 
 _QUERY = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _BEHIND = {

@@ -33,6 +33,7 @@ PRELOADED = (
     "accelerator.metadata_query",
     "accelerator.survey",
     "pyarrow.compute",
+    "rewrite.dialects",
 )
 """What sessions import only when they need it, and workers need."""
 

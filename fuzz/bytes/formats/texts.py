@@ -25,8 +25,8 @@ from cubes.definition import define
 from fuzz.bytes.deep_texts import deep_text
 from fuzz.bytes.kinds import Format, Input, Step
 from rewrite.bind import bind_block
-from rewrite.client import Client
-from rewrite.dialects import DIALECTS, translated, translated_for
+from rewrite.client import DIALECTS, Client
+from rewrite.dialects import translated, translated_for
 from rewrite.embedded import Text
 from rewrite.facts import ViewFacts
 from rewrite.located import Located
