@@ -1,8 +1,10 @@
 """Answers a statement about catalogs, tables or the session in this process, as Spark would.
 
-Promise: rows, names and types are Spark's, and Spark raises an error too if this module does. Spark
-answers what isn't certain, and the answer has the reason. Once Spark runs it answers all of them,
-because its session has views, functions and settings of its own.
+Promise: rows, names and types are Spark's, and Spark raises an error too if this module does. Of
+EXPLAIN alone both differ: the plan is this package's, and Spark answers with an error's text as
+rows, where the error is raised here. Spark answers what isn't certain, and the answer has the
+reason. Once Spark runs it answers all of them, because its session has views, functions and
+settings of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from accelerator.catalog_statements.kinds import Name
 from accelerator.catalog_statements.names import Names, is_sparks_own
 from accelerator.catalog_statements.parse import parse
 from accelerator.context import refusal
-from accelerator.errors import StatementError
+from accelerator.errors import AcceleratorError, StatementError
 from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
 from accelerator.iceberg.spark_text import tables
 from accelerator.metadata_table import SUFFIX
@@ -72,6 +74,10 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
         return error.declined
     except UnreadableTableError as error:  # Spark may describe it all the same
         return error.declined
+    except AcceleratorError as error:
+        if isinstance(statement, (kinds.DescribeQuery, kinds.ExplainQuery)):
+            error.move(statement.sql, sql)
+        raise
 
 
 @dataclass(frozen=True, slots=True)
