@@ -319,7 +319,7 @@ class _Select:
                 if kind in _NO_SUMS or kind.startswith(_NESTED):
                     name = written_name(call) or call.key
                     message = f"{name} is of numbers, and {call.this.name} is of type {kind}"
-                    hint = f"count({call.this.name}), min and max take every type"
+                    hint = f"take a column of numbers, or count({call.this.name})"
                     if kind == "boolean":
                         hint = f"count_if({call.this.name}) counts the rows in which it is true"
                     return Fault(message, self._place(call.this), (), _NO_OPERAND, hint)

@@ -136,6 +136,9 @@ _ALONE = (("DESCRIBE", "TABLE"), ("DESC", "TABLE"), ("DESCRIBE",), ("DESC",), ("
 def _target(sql: str, tokens: list[Token]) -> tuple[tuple[str, ...], int]:
     """The name and the number of its first token; no parts where it isn't clear."""
     keys = tuple(one.key for one in tokens if one.key != ";")
+    if keys[:2] == ("CREATE", "INDEX") and "ON" in keys[3:7]:
+        on = keys.index("ON", 3) + 1
+        return name_at(sql, tokens, on)[0], on
     for first in (*_TARGETS, *_ALONE):
         if keys[: len(first)] == first:
             parts, end = name_at(sql, tokens, len(first))

@@ -39,6 +39,8 @@ _EXCEPTIONS = {
     "UNSUPPORTED_FEATURE.CREATE_PIPELINE_DATASET_QUERY_EXECUTION": "UnsupportedOperationException",
 }
 """Spark's exceptions that aren't AnalysisException, by the class of the error."""
+_MEND = "mend the statement"
+_AT = f"{_MEND} at the mark"
 _FAULTS = {ALIAS: UnknownColumnError, UNBOUND: ParameterError}
 _WORDS = tuple(form.words for form in FORMS)
 _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
@@ -84,7 +86,7 @@ def raise_fault(fault: Fault | None) -> None:
         kind = _FAULTS.get(fault.error_class, StatementError)
         raise sparks_too(kind, fault.error_class)(
             fault.message,
-            hint=did_you_mean(fault.suggestions) or fault.hint or "mend the statement at the mark",
+            hint=did_you_mean(fault.suggestions) or fault.hint or (_AT if fault.at else _MEND),
             error_class=fault.error_class,
             at=fault.at,
             suggestions=fault.suggestions,

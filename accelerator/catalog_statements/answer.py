@@ -44,6 +44,7 @@ from rewrite.unknown import COLUMN, TABLE, Unknown
 
 if TYPE_CHECKING:
     from accelerator.catalog_statements.session import Queries
+    from accelerator.services import Services
 
 _CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
 _PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
@@ -78,6 +79,20 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
         if isinstance(statement, (kinds.DescribeQuery, kinds.ExplainQuery)):
             error.move(statement.sql, sql)
         raise
+
+
+def no_such_namespace(sql: str, services: Services) -> AcceleratorError | None:
+    """Returns the error for a SHOW of a namespace that Spark has just not found, or of none."""
+    statement = parse(sql)
+    if not isinstance(statement, (kinds.ShowNamespaces, kinds.ShowRelations)):
+        return None
+    names = Names(services.lake, services.context)
+    try:
+        catalog, namespace = names.place(statement.inside)
+        inside = isinstance(statement, kinds.ShowNamespaces) or statement.inside
+        return names.unknown(catalog, namespace if inside else names.namespace)
+    except (AcceleratorError, DeclinedError):  # Spark's own error stays
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.iceberg.spark_text.types import simple
+from accelerator.services import Services
 from rewrite.client import Client
 from rewrite.reason import Declined
 from tests.support import shows
@@ -257,6 +258,42 @@ def test_once_spark_runs_it_answers(acc, monkeypatch):
     assert answer("SHOW CATALOGS", acc.queries) is not None
     monkeypatch.setattr(SparkSource, "started", True)
     assert answer("SHOW CATALOGS", acc.queries) is None
+
+
+@pytest.mark.parametrize("sql", ["SHOW TABLES", "SHOW VIEWS LIKE 's*'"])
+def test_with_spark_no_namespace_is_a_typed_error_too(acc, monkeypatch, sql):
+    """Iceberg's Java error, which Spark passes on, isn't shown."""
+
+    def java(*_: object, **__: object) -> None:
+        raise RuntimeError("o1.sql: org.apache.iceberg.exceptions.NoSuchNamespaceException: \n\tat")
+
+    with pytest.raises(UnknownSchemaError) as before:
+        acc.query(sql)
+    monkeypatch.setattr(SparkSource, "started", True)
+    monkeypatch.setattr(Services, "plain_table", java)
+    with pytest.raises(UnknownSchemaError) as raised:
+        acc.query(sql)
+    assert str(raised.value) == str(before.value)
+    assert raised.value.error_class == "SCHEMA_NOT_FOUND"
+    assert "USE" in raised.value.hint
+    with pytest.raises(RuntimeError):
+        acc.query("CREATE TABLE nothing.t (a INT)")
+
+
+def test_an_error_inside_explain_and_describe_has_its_place(acc):
+    for sql, word in (
+        ("EXPLAIN SELECT ad FROM shop.stores", "ad"),
+        ("DESCRIBE QUERY\nSELECT idd FROM shop.stores", "idd"),
+        ("EXPLAIN SELECT city, count(*) FROM shop.stores", "city"),
+        ("EXPLAIN SELECT id FORM shop.stores", "FORM"),
+    ):
+        with pytest.raises(AcceleratorError) as raised:
+            acc.query(sql)
+        line = raised.value.line or 0
+        assert sql.splitlines()[line - 1][(raised.value.column or 0) - 1 :].startswith(word)
+    with pytest.raises(AcceleratorError) as raised:
+        acc.query("EXPLAIN SELECT ad FROM shop.stores")
+    assert raised.value.suggestions == ("id",)
 
 
 def test_of_a_wide_struct_describe_shows_the_first_fields():
