@@ -37,7 +37,7 @@ _OF_NUMBERS: tuple[type[exp.Expr], ...] = (exp.Avg, exp.Stddev, exp.StddevPop, e
 _OF_NUMBERS += (exp.Sum, exp.Variance, exp.VariancePop)
 _NO_SUMS = ("boolean", "date")
 _NESTED = ("array<", "map<", "struct<")
-"""Types that no sum or average takes; Spark casts texts and timestamps to doubles."""
+"""Types that no sum or average takes; texts and, of sums, timestamps are cast to numbers."""
 _SHOWN = 60
 _PASSED: tuple[type[exp.Expr], ...] = (
     *(exp.Alias, exp.Binary, exp.Case, exp.Cast, exp.If, exp.Unary),
@@ -316,7 +316,8 @@ class _Select:
         for part in (*self._outputs, self._select.args.get("having")):
             for call in part.find_all(*_OF_NUMBERS) if part is not None else ():
                 kind = self._type(call.this)
-                if kind in _NO_SUMS or kind.startswith(_NESTED):
+                moment = kind == "timestamp" and not isinstance(call, (exp.Avg, exp.Sum))
+                if kind in _NO_SUMS or moment or kind.startswith(_NESTED):
                     name = written_name(call) or call.key
                     message = f"{name} is of numbers, and {call.this.name} is of type {kind}"
                     hint = f"take a column of numbers, or count({call.this.name})"

@@ -154,8 +154,9 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
     >>> syntax_fault("SELECT a FORM")
     """
     tokens = scanned(sql)
-    if tokens == []:
-        return Fault("there is no statement", None, (), _EMPTY, "write one, for example: SELECT 1")
+    if tokens is not None and all(one.key == ";" for one in tokens):
+        error = PARSE_SYNTAX_ERROR if sql.strip() else _EMPTY
+        return Fault("there is no statement", None, (), error, "write one, for example: SELECT 1")
     if not tokens or tokens[0].key == "BEGIN":
         return None
     first = tokens[0]

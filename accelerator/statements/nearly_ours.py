@@ -99,7 +99,12 @@ def _create_index(sql: str, tokens: list[Token], at: int, tables: Tables) -> Fau
     if keys[at : at + 1] == ["ON"] and at + 1 < len(tokens) and tokens[at + 1].is_name:
         place = place_of(sql, tokens[at].start, tokens[at].end)
         return Fault("the index has no name", place, (), _NO_STATEMENT, example)
-    if keys[at + 1 : at + 2] != ["ON"]:
+    whole = keys[at + 1 : at + 2] == ["ON"] and "(" in keys[at + 2 :]
+    if not whole and keys[:2] == ["CREATE", "INDEX"]:
+        place = place_of(sql, tokens[0].start, tokens[-1].end)
+        message = "CREATE INDEX needs a name, ON and a table, USING and a kind, and a column"
+        return Fault(message, place, (), _NO_STATEMENT, example)
+    if not whole:
         return None
     parts, end = name_at(sql, tokens, at + 2)
     known = tables.known(parts) if parts else None

@@ -214,7 +214,8 @@ def test_spark_answers_explain_of_a_mistake_with_the_same_error(
         ("SELECT var_pop(at) FROM shop.kinds", True),
         ("SELECT amount FROM shop.kinds WHERE day", True),
         ("SELECT amount FROM shop.kinds WHERE 5 < day", True),
-        ("SELECT sum(region), avg(seen), stddev(seen) FROM shop.kinds", False),
+        ("SELECT stddev(seen) FROM shop.kinds", True),
+        ("SELECT sum(region), stddev(region), sum(seen), avg(seen) FROM shop.kinds", False),
         ("SELECT min(open), max(list), count(at) FROM shop.kinds WHERE open", False),
         ("SELECT day FROM shop.kinds WHERE day = '2026-01-01' AND day < date_add(day, 1)", False),
     ],
@@ -256,6 +257,13 @@ def test_spark_says_the_same_of_a_mistake(spark: Any, mistake: Mistake) -> None:
         assert error.getCondition() == mistake.spark
     else:
         pytest.fail("Spark answers it")
+
+
+@pytest.mark.parametrize("sql", ["", "  ", "-- nothing", ";", ";;", "/* a */"])
+def test_spark_says_the_same_of_no_statement(spark: Any, sql: str) -> None:
+    fault = syntax_fault(sql)
+    assert fault is not None
+    assert _condition(spark, sql) == fault.error_class
 
 
 def test_our_errors_are_sparks_too_where_it_is_loaded(spark: Any) -> None:
