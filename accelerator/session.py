@@ -20,7 +20,12 @@ from accelerator.at_once.refused_tables import typed
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
-from accelerator.errors import ParameterError, SessionClosedError, StatementError
+from accelerator.errors import (
+    AcceleratorError,
+    ParameterError,
+    SessionClosedError,
+    StatementError,
+)
 from accelerator.iceberg import Lake
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -226,9 +231,10 @@ class Accelerator:
                 return frame
             if isinstance(statement, Other) or not self._is_ours(statement):
                 self.queries.check(statement)
+                text = statement.sql if isinstance(statement, Other) else sql
                 lake, context = self.services.lake, self.services.context
-                with typed(sql, lake, context), self.queries.namespaces_typed(sql):
-                    return self.spark.sql(sql)
+                with typed(text, lake, context), self.queries.namespaces_typed(text):
+                    return self.spark.sql(text)
             with self._placed(sql):
                 rows = self._run(statement, self._limit(None))
             return self.spark.createDataFrame(rows)
@@ -274,8 +280,13 @@ class Accelerator:
                 return self._answer(statement)
         if isinstance(statement, Other) or not self._is_ours(statement):
             self.queries.check(statement)
-            with self.services.cancellation.within(limit):
-                return self.queries.other(sql)
+            text = statement.sql if isinstance(statement, Other) else sql
+            try:
+                with self.services.cancellation.within(limit):
+                    return self.queries.other(text)
+            except AcceleratorError as error:
+                error.move(text, sql)  # it may be translated
+                raise
         started = time.perf_counter()
         table = self._run(statement, limit)
         took = (time.perf_counter() - started) * 1000

@@ -148,7 +148,9 @@ def _takes(taken: str, number: int) -> bool:
     if "," in taken:
         return str(number) in taken.split(",")
     least, dash, most = taken.partition("-")
-    return number >= int(least) and (number <= int(most or number) if dash else taken == str(number))
+    return number >= int(least) and (
+        number <= int(most or number) if dash else taken == str(number)
+    )
 
 
 def _miscalled(sql: str, token: Token, taken: str, number: int) -> Fault:

@@ -352,3 +352,61 @@ def test_a_failure_here_leaves_the_statement_to_spark(acc, monkeypatch, raised):
     with pytest.raises(SparkMissingError, match="couldn't be read"):
         acc.query("SHOW CATALOGS")
     assert acc.services.failures.counts == {"metadata_unavailable": 1}
+
+
+TRINOS = [
+    ('SHOW TABLES FROM "shop"', "SHOW TABLES FROM `shop`"),
+    ("SHOW TABLES FROM lake.shop LIKE 'st_r%'", "SHOW TABLES FROM lake.shop LIKE 'st.r*'"),
+    ("SHOW SCHEMAS FROM lake LIKE 'sh%'", "SHOW SCHEMAS FROM lake LIKE 'sh*'"),
+    ('SHOW COLUMNS FROM "shop"."stores"', "SHOW COLUMNS FROM shop.stores"),
+    ('SHOW CREATE TABLE "shop".stores', "SHOW CREATE TABLE shop.stores"),
+    ('DESCRIBE "lake"."shop"."stores"', "DESCRIBE lake.shop.stores"),
+    ("DESC shop.stores -- 'a' \"b\"", "DESC shop.stores"),
+    ("SHOW FUNCTIONS LIKE 'abs'", "SHOW FUNCTIONS LIKE 'abs'"),
+]
+
+
+@pytest.mark.parametrize(("sql", "sparks"), TRINOS)
+def test_trinos_words_are_answered_as_sparks(acc, sql, sparks):
+    found = acc.query(sql, dialect="trino").arrow()
+    assert found.num_rows
+    assert found.equals(acc.query(sparks).arrow())
+
+
+def test_explain_of_trinos_query_has_its_names(acc):
+    sql = "EXPLAIN SELECT \"id\" FROM shop.stores WHERE \"city\" = 'x';"
+    (line,) = acc.query(sql, dialect="trino").arrow()["plan"].to_pylist()
+    assert "SELECT `id`" in line
+    acc.query('USE lake."shop"', dialect="trino")
+    assert acc.services.context.namespace() == ("shop",)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column"),
+    [
+        ("SELECT (1", "statement_invalid", 8),
+        ("SELECT 1,, 2", "statement_invalid", 10),
+        ("SELECT id FORM shop.stores", "statement_invalid", 11),
+        ("EXPLAIN SELECT (1", "statement_invalid", 16),
+        ('EXPLAIN SELECT "idd" FROM shop.stores', "column_unknown", None),
+        ("EXPLAIN (TYPE LOGICAL) SELECT 1", "dialect_untranslated", 9),
+        ("SHOW STATS FOR shop.stores", "dialect_untranslated", 6),
+        ("SHOW CURRENT ROLES", "dialect_untranslated", 14),
+        ("SHOW COLUMNS FROM shop.stores LIKE 'a%'", "dialect_untranslated", 31),
+        ("SHOW TABLES FROM shop LIKE 'a!_b' ESCAPE '!'", "dialect_untranslated", 35),
+        ("SHOW TABLES FROM shop LIKE 'a|b'", "dialect_untranslated", 28),
+        ("DESCRIBE INPUT prepared", "dialect_untranslated", 10),
+        ('SHOW TABLES FROM "shop', "statement_invalid", 18),
+        ('DESCRIBE "shop"."storse"', "table_unknown", 10),
+    ],
+)
+def test_trinos_mistakes_have_their_place(acc, sql, code, column):
+    with pytest.raises(AcceleratorError) as raised:
+        acc.query(sql, dialect="trino")
+    assert raised.value.code == code
+    assert raised.value.column == column
+    assert raised.value.hint
+
+
+def test_of_other_dialects_the_text_stands(acc):
+    assert acc.query("SHOW TABLES IN shop", dialect="duckdb").arrow().num_rows == 2
