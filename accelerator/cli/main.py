@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
 
 ROWS_MAX = 1000
-_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
+_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 def _print(
