@@ -1,7 +1,6 @@
 """Trino's SHOW, DESCRIBE, USE and EXPLAIN as Spark's: their names, patterns and the query inside.
 
-Answers are Spark's. Promise: one of these that Spark would read otherwise raises UntranslatedError,
-and one that it reads alike stands as it is.
+Answers are Spark's. Promise: words that only Trino has raise UntranslatedError.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ _NOT_SPARKS = words("BRANCHES GRANTS ROLE ROLES SESSION STATS")
 """Behind SHOW; CURRENT ROLES has one of them as well."""
 _PREPARED = ("INPUT", "OUTPUT")
 _PATTERN = re.compile(r"[\w %-]*", re.ASCII)
-"""Patterns that Spark can be given: to it `*`, `.` and `|` have a meaning, and no one can escape."""
+"""Patterns that Spark can be given: it reads `*`, `.` and `|` otherwise, without an escape."""
 _HINT = "docs/reference/dialects.md lists what is translated"
 
 
 def spark_shows(sql: str, end: int, query: Callable[[str], str]) -> str:
-    """The statement in Spark's words; `end` is behind its first one, `query` translates a query.
+    r"""The statement in Spark's words; `end` is behind its first one, `query` translates a query.
 
-    >>> spark_shows('SHOW TABLES FROM "shop" LIKE \\'dim_%\\'', 4, str)
+    >>> spark_shows('SHOW TABLES FROM "shop" LIKE \'dim_%\'', 4, str)
     "SHOW TABLES FROM `shop` LIKE 'dim.*'"
     """
-    first, rest = sql[:end].split()[-1].upper(), sql[end:]
+    first, rest = sql[:end].rsplit(maxsplit=1)[-1].upper(), sql[end:]
     if first == "EXPLAIN":
         return _explain(sql, end, query)
     try:

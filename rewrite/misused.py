@@ -132,15 +132,15 @@ def _wrong_arity(sql: str, tokens: Sequence[Token]) -> Fault | None:
         script = (before.key, token.key) == ("SELECT", "TRANSFORM")
         if not called or not inside[-1] or before.key not in _BEFORE_CALLS or script:
             continue
-        taken = _taken(token.key.lower())
+        taken = _argument_counts(token.key.lower())
         number = _arguments(tokens, place + 1) if taken and token.kind != "quoted" else None
         if number is not None and not _takes(taken, number):
             return _miscalled(sql, token, taken, number)
     return None
 
 
-def _taken(name: str) -> str:
-    """How many arguments the function takes, as `ARGUMENTS` has it; empty if that isn't sure."""
+def _argument_counts(name: str) -> str:
+    """Returns the key of the function in `ARGUMENTS`; empty if it isn't there."""
     return next((taken for taken, names in ARGUMENTS.items() if name in names), "")
 
 
@@ -148,16 +148,17 @@ def _takes(taken: str, number: int) -> bool:
     if "," in taken:
         return str(number) in taken.split(",")
     least, dash, most = taken.partition("-")
-    return number >= int(least) and (
-        number <= int(most or number) if dash else taken == str(number)
-    )
+    if not dash:
+        return number == int(taken)
+    return int(least) <= number <= int(most or number)
 
 
 def _miscalled(sql: str, token: Token, taken: str, number: int) -> Fault:
     name, at = token.key.lower(), place_of(sql, token.start, token.end)
     least, dash, most = taken.partition("-")
     if "," in taken:
-        shown, fit = " or ".join((", ".join(taken.split(",")[:-1]), taken.split(",")[-1])), ""
+        *others, last = taken.split(",")
+        shown, fit = f"{', '.join(others)} or {last}", ""
     elif dash:
         shown = f"at least {least}" if number < int(least) else f"at most {most}"
         fit = least if number < int(least) else most
@@ -165,7 +166,7 @@ def _miscalled(sql: str, token: Token, taken: str, number: int) -> Fault:
         shown = fit = taken
     shown += " argument" if shown.split()[-1] == "1" else " arguments"
     message = f"{name} takes {shown} and has {number}"
-    fits = 0 < len(fit) and int(fit) <= len(_LETTERS)
+    fits = len(fit) > 0 and int(fit) <= len(_LETTERS)
     hint = f"write {name}({', '.join(_LETTERS[: int(fit)])})" if fits else "give it as many"
     return Fault(message, at, (), _ARITY, hint)
 
@@ -320,7 +321,8 @@ class _Select:
                 kind = self._type(call.this)
                 moment = kind == "timestamp" and not isinstance(call, (exp.Avg, exp.Sum))
                 if kind in _NO_SUMS or moment or kind.startswith(_NESTED):
-                    name = written_name(call) or call.key
+                    word = written_name(call) if isinstance(call, exp.Expression) else None
+                    name = word or call.key
                     message = f"{name} is of numbers, and {call.this.name} is of type {kind}"
                     hint = f"take a column of numbers, or count({call.this.name})"
                     if kind == "boolean":

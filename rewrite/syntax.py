@@ -334,7 +334,7 @@ def _cut_short(sql: str, tokens: Sequence[Token]) -> Fault | None:
 
 
 def _ended(tokens: Sequence[Token], place: int) -> bool:
-    """Whether the condition surely ends there: with the text or parentheses, before ORDER BY."""
+    """Decides if the condition surely ends there: with the text or parentheses, before ORDER BY."""
     keys = [one.key for one in tokens[place : place + 2]]
     if not keys or keys[0] == ")":
         return True

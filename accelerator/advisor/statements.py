@@ -91,7 +91,7 @@ def run_analyze(statement: Analyze, services: Services) -> Rows:
 def show(statement: ShowRecommendations, services: Services) -> Rows:
     """SHOW RECOMMENDATIONS: what was advised last, and what of it was done.
 
-    Open advice that only Spark can follow is left out if Spark isn't installed; a note counts it.
+    Skips open advice that only Spark can apply if Spark isn't installed; a note counts it.
     """
     done, buildable = Done(services, services.store.registry()), Buildable(services)
     made: datetime | None = None

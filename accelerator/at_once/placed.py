@@ -32,9 +32,9 @@ def placed(sql: str, misnamed: Misnamed = dict, near: Near = lambda _: ()) -> It
         if isinstance(error, UnknownTableError) and not error.suggestions:
             with suppress(AcceleratorError):
                 error.hint = _named_catalogs(misnamed()) or error.hint
-                found = near(parts_of(error.unknown)) if error.unknown else ()
-                if found:
-                    error.suggestions, error.hint = found, did_you_mean(found)
+                names = near(parts_of(error.unknown)) if error.unknown else ()
+                if names:
+                    error.suggestions, error.hint = names, did_you_mean(names)
         if error.unknown and error.line is None:
             found = _place(sql, error.unknown)
             if found is not None:

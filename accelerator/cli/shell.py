@@ -241,9 +241,10 @@ class _Shell:
         columns = shutil.get_terminal_size().columns
         width = max(len(example) for _, example, _ in COMMANDS.values())
         for _, example, said in COMMANDS.values():
-            for line in textwrap.wrap(said, max(_SAID_MIN, columns - width - 2)):
-                say(f"{example:{width}}  {line}")
-                example = ""
+            first, *others = textwrap.wrap(said, max(_SAID_MIN, columns - width - 2))
+            say(f"{example:{width}}  {first}")
+            for line in others:
+                say(f"{'':{width}}  {line}")
         say("Tab completes, Ctrl-C stops what runs, Ctrl-D leaves.")
         return not rest
 

@@ -91,7 +91,7 @@ def is_loopback(name: str) -> bool:
 
 
 class OwnNames:
-    """The hosts by which a server is asked: where it listens, this machine, those of `hosts`."""
+    """The names of a server: its listening address, this machine's names, the setting `hosts`."""
 
     def __init__(self, listening: str, hosts: Iterable[str]) -> None:
         """`listening` is the address at which it listens, `hosts` the setting of that name."""
@@ -99,7 +99,7 @@ class OwnNames:
         self._names = self.given | _listening_names(listening)
 
     def has(self, name: str, local: str) -> bool:
-        """Whether the host is the server's; `local` is the address that the client called."""
+        """Decides if the host is the server's; `local` is the address that the client called."""
         return name in self._names or name == local or is_loopback(name)
 
 

@@ -158,7 +158,7 @@ def _server(host: str, port: int, application: _Application) -> WSGIServer:
     class Server(ThreadingWSGIServer):
         address_family = family
 
-    return make_server(str(place[0]), port, application, Server, handler_class=_Handler)  # type: ignore[arg-type]
+    return make_server(str(place[0]), port, application, Server, handler_class=_Handler)
 
 
 def _parsed(address: str) -> tuple[str, int]:

@@ -76,7 +76,7 @@ class RegistryVersion:
     def with_cube(self, record: CubeRecord, *, replace_old: bool = False) -> RegistryVersion:
         """One cube more; a name in use is refused unless it's to be replaced.
 
-        Who replaces a cube says nothing about when it's refreshed, so that stays.
+        A cube that replaces another is refreshed as that one was.
         """
         if record.name in self.cubes and not replace_old:
             raise CubeExistsError(

@@ -241,5 +241,5 @@ def test_a_cube_of_a_mistaken_select_is_the_same_mistake(
 def test_statements_of_ours_suggest_tables(folder: Path, sql: str) -> None:
     with accelerator.open(folder) as session, pytest.raises(UnknownTableError) as raised:
         session.query(sql)
-    assert [one.removeprefix("lake.") for one in raised.value.suggestions][0] == "shop.sales"
+    assert raised.value.suggestions[0].removeprefix("lake.") == "shop.sales"
     assert "did you mean" in raised.value.hint

@@ -31,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = warehouse(tmp_path_factory.mktemp("widths") / "warehouse")
     with accelerator.open(found) as session:
         for name in _NAMES:
-            session.query(f"CREATE CUBE {name} AS SELECT store, count(*) FROM shop.sales GROUP BY 1")
+            session.query(
+                f"CREATE CUBE {name} AS SELECT store, count(*) FROM shop.sales GROUP BY 1"
+            )
         session.query("CREATE INDEX region_tokens ON shop.sales USING TOKEN_BLOOM (region)")
         for _ in range(3):
             session.query("SELECT region, sum(amount) AS s FROM shop.sales GROUP BY region")
@@ -42,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _lines(*words: str, typed: str = "") -> list[str]:
-    """What the command shows on a terminal of 80 columns, line by line."""
+    """Returns the lines that the command shows on a terminal of 80 columns."""
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, _WIDTH, 0, 0))
     given = {"COLUMNS": str(_WIDTH), "LINES": "24", "PAGER": "cat", "TERM": "xterm"}

@@ -374,7 +374,7 @@ def test_trinos_words_are_answered_as_sparks(acc, sql, sparks):
 
 
 def test_explain_of_trinos_query_has_its_names(acc):
-    sql = "EXPLAIN SELECT \"id\" FROM shop.stores WHERE \"city\" = 'x';"
+    sql = 'EXPLAIN SELECT "id" FROM shop.stores WHERE "city" = \'x\';'
     (line,) = acc.query(sql, dialect="trino").arrow()["plan"].to_pylist()
     assert "SELECT `id`" in line
     acc.query('USE lake."shop"', dialect="trino")
