@@ -67,7 +67,6 @@ T = TypeVar("T")
 ASKED_SINCE = "; Spark was asked since: "
 """Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
 _WITHOUT_SPARK = "docs/reference/sql.md lists what is shown without it"
-_NO_NAMESPACE = "NoSuchNamespaceException"
 _OTHER = "it's neither a query nor a statement that is answered in this process"
 _INSTEAD = {
     "CREATE": "PyIceberg creates tables in the same catalog",
@@ -170,8 +169,7 @@ class Queries:
                 raise
             found = self.services.failures.count("metadata_unavailable", error)
         if found is None:
-            with self.namespaces_typed(sql):
-                return self.plain(sql, Metrics())
+            return self.plain(sql, Metrics())
         if isinstance(found, Declined):
             services = self.services
             why = found.sentence.removesuffix(".")
@@ -179,21 +177,6 @@ class Queries:
             return self.plain(sql, Metrics(fallback=found.line), PlainPlan(found))
         metrics = Metrics(engine="none", execution_ms=_ms(began))
         return Result(found, metrics, lambda: "Answered from the catalogs, without Spark.")
-
-    @contextmanager
-    def namespaces_typed(self, sql: str) -> Iterator[None]:
-        """Raises UnknownSchemaError for the Java error of Iceberg's that Spark passes on."""
-        try:
-            yield
-        except Exception as error:
-            if isinstance(error, AcceleratorError) or _NO_NAMESPACE not in str(error):
-                raise
-            from accelerator.catalog_statements.answer import no_such_namespace
-
-            found = no_such_namespace(sql, self.services)
-            if found is None:
-                raise
-            raise found from error
 
     def _without_spark(
         self, sql: str, metrics: Metrics, plan: Plan | None, error: SparkMissingError

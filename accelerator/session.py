@@ -233,7 +233,7 @@ class Accelerator:
                 self.queries.check(statement)
                 text = statement.sql if isinstance(statement, Other) else sql
                 lake, context = self.services.lake, self.services.context
-                with typed(text, lake, context), self.queries.namespaces_typed(text):
+                with typed(text, lake, context):
                     return self.spark.sql(text)
             with self._placed(sql):
                 rows = self._run(statement, self._limit(None))

@@ -29,9 +29,9 @@ from accelerator.catalog_statements import (
 from accelerator.catalog_statements.kinds import Name
 from accelerator.catalog_statements.names import Names, is_sparks_own
 from accelerator.catalog_statements.parse import parse
-from accelerator.context import refusal
+from accelerator.context import SessionContext, refusal
 from accelerator.errors import AcceleratorError, StatementError
-from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
+from accelerator.iceberg import Lake, Pin, PinnedTable, UnreadableTableError
 from accelerator.iceberg.spark_text import tables
 from accelerator.metadata_table import SUFFIX
 from rewrite.closest import closest
@@ -44,7 +44,6 @@ from rewrite.unknown import COLUMN, TABLE, Unknown
 
 if TYPE_CHECKING:
     from accelerator.catalog_statements.session import Queries
-    from accelerator.services import Services
 
 _CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
 _PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
@@ -81,12 +80,12 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
         raise
 
 
-def no_such_namespace(sql: str, services: Services) -> AcceleratorError | None:
+def no_such_namespace(sql: str, lake: Lake, context: SessionContext) -> AcceleratorError | None:
     """Returns the error for a SHOW of a namespace that Spark has just not found, or of none."""
     statement = parse(sql)
     if not isinstance(statement, (kinds.ShowNamespaces, kinds.ShowRelations)):
         return None
-    names = Names(services.lake, services.context)
+    names = Names(lake, context)
     try:
         catalog, namespace = names.place(statement.inside)
         inside = isinstance(statement, kinds.ShowNamespaces) or statement.inside

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyiceberg.types import IntegerType, NestedField, StructType
 
 import accelerator
+from accelerator.at_once.refused_tables import typed
 from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.answer import answer
 from accelerator.catalog_statements.parse import parse
@@ -25,7 +26,6 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.iceberg.spark_text.types import simple
-from accelerator.services import Services
 from rewrite.client import Client
 from rewrite.reason import Declined
 from tests.support import shows
@@ -261,24 +261,19 @@ def test_once_spark_runs_it_answers(acc, monkeypatch):
 
 
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "SHOW VIEWS LIKE 's*'"])
-def test_with_spark_no_namespace_is_a_typed_error_too(acc, monkeypatch, sql):
+def test_with_spark_no_namespace_is_a_typed_error_too(acc, sql):
     """Iceberg's Java error, which Spark passes on, isn't shown."""
-
-    def java(*_: object, **__: object) -> None:
-        raise RuntimeError("o1.sql: org.apache.iceberg.exceptions.NoSuchNamespaceException: \n\tat")
-
+    java = "o1.sql: org.apache.iceberg.exceptions.NoSuchNamespaceException: \n\tat"
+    lake, context = acc.services.lake, acc.services.context
     with pytest.raises(UnknownSchemaError) as before:
         acc.query(sql)
-    with monkeypatch.context() as spark:
-        spark.setattr("accelerator.catalog_statements.answer.answer", lambda *_: None)
-        spark.setattr(Services, "plain_table", java)
-        with pytest.raises(UnknownSchemaError) as raised:
-            acc.query(sql)
-        with pytest.raises(RuntimeError):
-            acc.query("CREATE TABLE nothing.t (a INT)")
+    with pytest.raises(UnknownSchemaError) as raised, typed(sql, lake, context):
+        raise RuntimeError(java)
     assert str(raised.value) == str(before.value)
     assert raised.value.error_class == "SCHEMA_NOT_FOUND"
     assert "USE" in raised.value.hint
+    with pytest.raises(RuntimeError), typed("CREATE TABLE no.t (a INT)", lake, context):
+        raise RuntimeError(java)
 
 
 def test_an_error_inside_explain_and_describe_has_its_place(acc):
