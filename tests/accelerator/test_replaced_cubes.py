@@ -206,9 +206,10 @@ def test_a_cube_that_was_dropped_hands_nothing_on(acc: Accelerator) -> None:
     assert _records(acc)["c"].refresh is None
 
 
-def test_a_new_index_is_refreshed_as_the_old_one_was(acc: Accelerator) -> None:
+@pytest.mark.parametrize("deferred", ["", " DEFERRED"])
+def test_a_new_index_is_refreshed_as_the_old_one_was(acc: Accelerator, deferred: str) -> None:
     acc.query("CREATE INDEX i ON d.f USING BLOOM (v)")
     acc.query("ALTER INDEX i SET REFRESH = ON COMMIT")
-    acc.query("CREATE OR REPLACE INDEX i ON d.f USING RANGE (v)")
+    acc.query(f"CREATE OR REPLACE INDEX i ON d.f USING RANGE (v){deferred}")
     record = acc.services.store.registry(fresh=True).indexes["i"]
     assert (record.kind, record.refresh) == ("RANGE", "on_commit")
