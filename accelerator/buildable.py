@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,12 @@ class Buildable:
     def order(self, saves: Saves = _NOTHING) -> bool:
         """Returns whether a table can be rewritten in an order here; counts it if not."""
         return self.everything or self._count(saves)
+
+    def advised(self, needs_spark: Callable[[], bool], ms: float) -> bool:
+        """Returns whether what was advised can be done here; counts it, and its gain, if not."""
+        if self.everything or not needs_spark():
+            return True
+        return self._count({-1 - self.left_out: ms})
 
     @property
     def note(self) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot.errors import SqlglotError
 
+from accelerator.at_once.check import check, raise_fault
+from accelerator.at_once.embedded import is_known
 from accelerator.at_once.tables import LakeTables
 from accelerator.errors import (
     AcceleratorError,
@@ -18,7 +21,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.statements.kinds import CreateCube
+from accelerator.statements.kinds import CreateCube, Query
 from accelerator.store import CubeRecord
 from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.bounds import HINT, TooDeepError
@@ -27,6 +30,7 @@ from rewrite.closest import did_you_mean
 from rewrite.dotted import joined, parts_of
 from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
+from rewrite.syntax import syntax_fault
 from rewrite.unknown import COLUMN, TABLE
 
 if TYPE_CHECKING:
@@ -40,12 +44,15 @@ def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
     try:
         block, pin = services.planner.bind(select_sql)
     except DeclinedError as error:
+        if not error.name and error.declined.code != _UNKNOWN:
+            _check(services, select_sql)
         raise _definition_error(services, error) from error
     except TooDeepError as error:
         raise StatementTooDeepError(
             f"the cube's SELECT isn't parsed: {error}", hint=HINT
         ) from error
     except SqlglotError as error:
+        _check(services, select_sql)
         raise DefinitionError(
             f"the cube's SELECT can't be parsed: {str(error).splitlines()[0]}",
             hint="run the SELECT by itself: Spark says where it is wrong",
@@ -61,6 +68,16 @@ def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
         if pin.table(occurrence.parts, occurrence.at) is None:
             raise UnknownTableError(f"no table {joined(occurrence.parts)}")
     return define(block)
+
+
+def _check(services: Services, select_sql: str) -> None:
+    """Raises the typed error for a SELECT that Spark surely refuses, too."""
+    if services.spark_source.started or not is_known(services.config):
+        return
+    tables = LakeTables(services.lake, services.config.catalog_name)
+    fault = syntax_fault(select_sql)
+    raise_fault(None if fault is None else replace(fault, at=None))  # a place in the SELECT alone
+    check(Query(select_sql, select_sql, translated=True), tables)
 
 
 def no_such_state(services: Services, error: DeclinedError) -> AcceleratorError:

@@ -67,6 +67,13 @@ T = TypeVar("T")
 ASKED_SINCE = "; Spark was asked since: "
 """Separates, in the hint of an error of Spark's, its own from the reason why Spark was asked."""
 _WITHOUT_SPARK = "docs/reference/sql.md lists what is shown without it"
+_OTHER = "it's neither a query nor a statement that is answered in this process"
+_INSTEAD = {
+    "CREATE": "PyIceberg creates tables in the same catalog",
+    "EXPLAIN": "EXPLAIN and the query alone show the plan of this package",
+    "INSERT": "PyIceberg and the gateway's API append rows to the same tables",
+}
+"""What works without Spark, by a statement's first word."""
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -181,6 +188,8 @@ class Queries:
                 rows = self.explainer.why_not(Query(sql, sql), sql)
                 instead = next((row["ddl"] for row in rows if row["ddl"]), None)
                 why = f"{rows[0]['code']}: {rows[0]['reason']}"
+        elif why is None:
+            why, instead = _OTHER, _INSTEAD.get(first_word(sql).text, _WITHOUT_SPARK)
         hint = error.hint if why is None else f"{error.hint}{ASKED_SINCE}{why}"
         hint = f"{hint}; without Spark: {instead}" if instead else hint
         return SparkMissingError(f"the statement needs Spark: {error.message}", hint=hint)

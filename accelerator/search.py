@@ -53,7 +53,7 @@ from cubes.raising import computes_errors
 from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_joined, joins_rows
 from rewrite.bind_rows import bind_rows, selects_rows
-from rewrite.block import Block
+from rewrite.block import Block, sum_of_texts
 from rewrite.embedded import Text
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
@@ -399,7 +399,7 @@ class CubeSearch:
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
-        reason = nearest(tried) or Declined("cubes_none")
+        reason = nearest(tried) or sum_of_texts(block) or Declined("cubes_none")
         if scene.only is None:
             covered = any(not one.cover.uncovered for one in found)
             by_manifests = self._by_manifests(block, pinned, scene, alone, sidecars=not covered)

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,12 @@ from accelerator.at_once.refused_tables import typed
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
-from accelerator.errors import ParameterError, SessionClosedError, StatementError
+from accelerator.errors import (
+    AcceleratorError,
+    ParameterError,
+    SessionClosedError,
+    StatementError,
+)
 from accelerator.iceberg import Lake
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -167,7 +172,7 @@ class Accelerator:
         with self._log.asked(sql, user, dialect, params) as asked:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
-            with placed(sql, self.services.lake.misnamed):
+            with self._placed(sql):
                 return asked.answered(self.answered(statement, sql, self._limit(timeout_s)))
 
     def stream(
@@ -195,7 +200,7 @@ class Accelerator:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
             limit = self._limit(timeout_s)
-            with placed(sql, self.services.lake.misnamed):
+            with self._placed(sql):
                 answer = self.opened(statement, sql, limit)
             if isinstance(answer, BatchReader):
                 return asked.streamed(answer)
@@ -226,17 +231,27 @@ class Accelerator:
                 return frame
             if isinstance(statement, Other) or not self._is_ours(statement):
                 self.queries.check(statement)
-                with typed(sql, self.services.lake, self.services.context):
-                    return self.spark.sql(sql)
-            with placed(sql, self.services.lake.misnamed):
+                text = statement.sql if isinstance(statement, Other) else sql
+                lake, context = self.services.lake, self.services.context
+                with typed(text, lake, context):
+                    return self.spark.sql(text)
+            with self._placed(sql):
                 rows = self._run(statement, self._limit(None))
             return self.spark.createDataFrame(rows)
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
         self._check()
-        with self._log.asked(sql, None, dialect), placed(sql, self.services.lake.misnamed):
+        with self._log.asked(sql, None, dialect), self._placed(sql):
             return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
+
+    def _placed(self, sql: str) -> AbstractContextManager[None]:
+        def near(parts: tuple[str, ...]) -> tuple[str, ...]:
+            from accelerator.at_once.tables import LakeTables  # few statements have such an error
+
+            return LakeTables(self.services.lake, self.config.catalog_name).near(parts)
+
+        return placed(sql, self.services.lake.misnamed, near)
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
         if not isinstance(sql, str):
@@ -265,8 +280,13 @@ class Accelerator:
                 return self._answer(statement)
         if isinstance(statement, Other) or not self._is_ours(statement):
             self.queries.check(statement)
-            with self.services.cancellation.within(limit):
-                return self.queries.other(sql)
+            text = statement.sql if isinstance(statement, Other) else sql
+            try:
+                with self.services.cancellation.within(limit):
+                    return self.queries.other(text)
+            except AcceleratorError as error:
+                error.move(text, sql)  # it may be translated
+                raise
         started = time.perf_counter()
         table = self._run(statement, limit)
         took = (time.perf_counter() - started) * 1000
@@ -486,6 +506,7 @@ class Accelerator:
         stop: threading.Event,
         rounds: int | None = None,
         metrics: str | None = None,
+        hosts: Sequence[str] = (),
         watch: Watch | None = None,
         tell_refresh: Callable[[Refreshed], None] = lambda _: None,
         watch_refresh: RefreshWatch | None = None,
@@ -500,7 +521,8 @@ class Accelerator:
         other threads, one at a time. Several processes may do so at once: each task is done by one
         of them.
         `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
-        can't be listened at, before the first round. `watch` and `watch_refresh` hear what these
+        can't be listened at, before the first round. Beside the names of this machine, clients may
+        ask by those of `hosts`. `watch` and `watch_refresh` hear what these
         are made of.
         """
         from accelerator.maintenance.daemon import maintain
@@ -518,7 +540,7 @@ class Accelerator:
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
                 from accelerator.refresh.figures import RefreshFigures
 
-                watch = ends.enter_context(served(metrics))
+                watch = ends.enter_context(served(metrics, hosts))
                 watch_refresh = RefreshFigures(watch.registry)
                 tell_advice = _both(AdvisorFigures(watch.registry).advised, tell_advice)
             store, writable = self.services.store, not self.config.store_read_only

@@ -11,7 +11,8 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache
@@ -108,6 +109,13 @@ def fitting(table: pa.Table, width: int | None = None) -> tuple[pa.Table, list[s
         return table, []
     others = [printable(name) for at, name in enumerate(names) if at not in chosen]
     return table.select(sorted(chosen)), others
+
+
+def not_shown(names: Sequence[str], instead: str) -> str:
+    """The sentence on the columns that `fitting` has dropped, in lines of the terminal's width."""
+    width = shutil.get_terminal_size().columns if is_terminal() else _WIDE
+    text = f"not shown: {', '.join(names)}; {instead}"
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _drawn_width(table: pa.Table, at: int) -> int:

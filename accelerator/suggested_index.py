@@ -43,6 +43,8 @@ class SuggestedIndex:
 
 def suggested_index(sql: str, services: Services) -> SuggestedIndex | None:
     """The index; None if no predicate of one table's column wants one that isn't there."""
+    if "WHERE" not in sql.upper():
+        return None  # what is no query isn't parsed
     try:
         tree = parse(sql)
         tables = list(tree.find_all(exp.Table))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from accelerator.context import SessionContext
@@ -32,6 +33,7 @@ from accelerator.statements.kinds import (
     TableName,
     Verify,
 )
+from accelerator.statements.text import first_word
 from rewrite.client import DIALECTS, SPARK, TRINO, Client, Translated
 from rewrite.completed import FILES, check_name, full_name, is_odd
 from rewrite.dialect_kinds import ANY_STATE, Columns
@@ -125,6 +127,13 @@ class Translation:
             return replace(found, cube=replace(found.cube, select_sql=select))
         if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
             return replace(found, query=self._translated(found.query, dialect))
+        if isinstance(found, Other) and dialect == TRINO:
+            from rewrite.dialect_shows import SHOWS, spark_shows
+
+            first = first_word(found.sql)
+            if first.text in SHOWS and not first.in_parentheses:
+                query = partial(self._query, dialect=dialect)
+                return Other(spark_shows(found.sql, first.end, query))
         return found
 
     def _translated(self, query: Query, dialect: str) -> Query:

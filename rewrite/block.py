@@ -24,6 +24,7 @@ from rewrite.expr import (
     walk,
 )
 from rewrite.facts import At, TableFacts
+from rewrite.reason import Declined
 
 _IDENTITY_TYPES = frozenset(
     {"int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "boolean"}
@@ -219,3 +220,15 @@ def equal_columns(conjunct: Expr) -> tuple[Column, Column] | None:
 def joins_by_identity(one: str | None, other: str | None) -> bool:
     """Whether columns of these types are equal just where they're the same value."""
     return one == other and (one in _IDENTITY_TYPES or (one or "").startswith("decimal"))
+
+
+_OF_NUMBERS = frozenset(("avg", "stddev", "stddev_pop", "sum", "var_pop", "var_samp"))
+
+
+def sum_of_texts(block: Block) -> Declined | None:
+    """Declines a block with an aggregate of numbers over texts, which Spark casts to DOUBLE."""
+    for call in block.aggregates:
+        if call.function in _OF_NUMBERS and call.args and call.args[0].type == "string":
+            told = f"Here: {call.function} of texts, which only Spark casts to numbers."
+            return Declined("expression_unsupported", told)
+    return None

@@ -123,8 +123,9 @@ _OF_BYTES = frozenset({"clickhouse"})
 def translated(sql: str, dialect: str, columns: Columns) -> str:
     """The query as Spark SQL; what is no query, or can't be read, as it stands.
 
-    `columns` is asked for tables' columns where these decide. UntranslatedError for what isn't
-    surely the same in Spark, StatementTooDeepError beyond a bound.
+    `columns` is asked for tables' columns if these decide. UntranslatedError for what isn't surely
+    the same in Spark, StatementError for Trino's that isn't read, StatementTooDeepError beyond a
+    bound.
     """
     if dialect == SPARK:
         return sql
@@ -135,8 +136,10 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
         raise untranslated(error, sql, refused) from error
-    except SqlglotError:
-        return sql
+    except SqlglotError as error:
+        if dialect != TRINO or _QUERY_BEGINS.match(sql) is None:
+            return sql
+        raise untranslated(error, sql, refused, of_trino=True) from error
     if not isinstance(tree, (exp.Query, exp.Values)):
         return sql
     try:
@@ -243,12 +246,7 @@ class _Translation:
         }
 
     def check_names(self) -> None:
-        """UntranslatedError for a name that is nobody's, and to Spark a function of its session.
-
-        StatementError for words that Trino's grammar refuses.
-        """
-        if self._dialect == TRINO:
-            check_words(self._sql, self._tokens, self._tree)
+        """UntranslatedError for a name that is nobody's, and to Spark a function of its session."""
         for node in self._tree.find_all(exp.Column):
             name = node.name.lower()
             is_absent = node.meta_get(RESOLVED) == ABSENT
@@ -256,6 +254,8 @@ class _Translation:
                 raise self._refused(node, "no column has that name, and to Spark it's a function")
 
     def text(self) -> str:
+        if self._dialect == TRINO:
+            check_words(self._sql, self._tokens, self._tree)
         nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
         for node in nodes:
             self._check_parts(node)

@@ -15,19 +15,30 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from rewrite.parse import parse
+from rewrite.parse import parse, written_name
 from rewrite.place import Place, place_of
 from rewrite.scan import Token, scanned
+from rewrite.spark_words import ARGUMENTS
 from rewrite.syntax import Fault
-from rewrite.unknown import Known, Tables, is_read
+from rewrite.unknown import Known, Tables, is_given, is_read
 
 CAST = "CAST_INVALID_INPUT"
 UNBOUND = "UNBOUND_SQL_PARAMETER"
+ALIAS = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+_NO_BOOLEAN = "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
+_NO_OPERAND = "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
+_UNLIKE = "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"
 _ARITY = "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"
 _CHARACTERS_MAX = 20_000
 _NO_NUMBER = re.compile(r"(?!inf|nan)[A-Za-z]+", re.IGNORECASE)
 """Texts that surely are no number to Spark."""
 _AGGREGATES: tuple[type[exp.Expr], ...] = (exp.Avg, exp.Count, exp.Max, exp.Min, exp.Sum)
+_OF_NUMBERS: tuple[type[exp.Expr], ...] = (exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp)
+_OF_NUMBERS += (exp.Sum, exp.Variance, exp.VariancePop)
+_NO_SUMS = ("boolean", "date")
+_NESTED = ("array<", "map<", "struct<")
+"""Types that no sum or average takes; texts and, of sums, timestamps are cast to numbers."""
+_SHOWN = 60
 _PASSED: tuple[type[exp.Expr], ...] = (
     *(exp.Alias, exp.Binary, exp.Case, exp.Cast, exp.If, exp.Unary),
 )
@@ -35,10 +46,17 @@ _PASSED: tuple[type[exp.Expr], ...] = (
 _CLAUSES = frozenset(
     ("distinct", "expressions", "from_", "from", "group", "having", "joins", "limit", "offset")
 ) | {"order", "where"}
-_OF_ONE = frozenset(("ABS", "AVG", "LENGTH", "LOWER", "MAX", "MIN", "SUM", "UPPER"))
-"""Functions of one argument."""
-_BEFORE_CALLS = frozenset(("SELECT", "(", "=", "+", "/", "<"))
-"""Tokens behind which a name with parentheses is surely a call."""
+_BEFORE_CALLS = frozenset(("SELECT", "DISTINCT", "ALL", "WHERE", "HAVING", "ON", "BY"))
+_BEFORE_CALLS |= frozenset(("AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "BETWEEN"))
+_BEFORE_CALLS |= frozenset(("(", ",", "=", "+", "-", "*", "/", "%", "<", ">", "|"))
+"""Tokens behind which a name with parentheses is surely a call, if expressions stand there."""
+_OPENS = frozenset(("SELECT", "WHERE", "HAVING", "ON", "BY"))
+"""Words behind which expressions stand, up to the clause's end."""
+_ENDS = frozenset(("FROM", "JOIN", "WINDOW", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"))
+_ENDS |= frozenset(("LATERAL", "VALUES", "WITH", "USING", "PIVOT", "UNPIVOT", "TABLESAMPLE"))
+_IN_CALLS = frozenset(("AS", "FOR", "FROM", "IN", "PLACING", "TO"))
+"""Words that make of a call one of the grammar's own forms, as of `substring(x FROM 2)`."""
+_LETTERS = "xyzabcdef"
 
 
 def misuse(sql: str, tables: Tables, *, placed: bool = True) -> Fault | None:
@@ -99,21 +117,58 @@ def unbound(sql: str) -> Fault | None:
 
 
 def _wrong_arity(sql: str, tokens: Sequence[Token]) -> Fault | None:
-    """A call of a function of one argument with none or several."""
-    if tokens[0].key not in ("SELECT", "("):
+    """A call with more or fewer arguments than the function takes."""
+    if tokens[0].key not in ("SELECT", "WITH", "(") or "|>" in sql:
         return None
+    inside = [False]
     for place, (before, token) in enumerate(pairwise(tokens), start=1):
-        opened = tokens[place + 1] if place + 1 < len(tokens) else None
-        call = before.key in _BEFORE_CALLS and token.key in _OF_ONE and opened is not None
-        if not call or opened is None or opened.key != "(" or token.kind == "quoted":
+        if before.key == "(":
+            inside.append(inside[-1])
+        elif before.key == ")" and len(inside) > 1:
+            inside.pop()
+        elif before.key in _OPENS or before.key in _ENDS:
+            inside[-1] = before.key in _OPENS
+        called = tokens[place + 1].key == "(" if place + 1 < len(tokens) else False
+        script = (before.key, token.key) == ("SELECT", "TRANSFORM")
+        if not called or not inside[-1] or before.key not in _BEFORE_CALLS or script:
             continue
-        number = _arguments(tokens, place + 1)
-        if number is not None and number != 1:
-            at = place_of(sql, token.start, token.end)
-            name = token.key.lower()
-            message = f"{name} takes 1 argument and has {number}"
-            return Fault(message, at, (), _ARITY, f"write {name}(x)")
+        taken = _argument_counts(token.key.lower())
+        number = _arguments(tokens, place + 1) if taken and token.kind != "quoted" else None
+        if number is not None and not _takes(taken, number):
+            return _miscalled(sql, token, taken, number)
     return None
+
+
+def _argument_counts(name: str) -> str:
+    """Returns the key of the function in `ARGUMENTS`; empty if it isn't there."""
+    return next((taken for taken, names in ARGUMENTS.items() if name in names), "")
+
+
+def _takes(taken: str, number: int) -> bool:
+    if "," in taken:
+        return str(number) in taken.split(",")
+    least, dash, most = taken.partition("-")
+    if not dash:
+        return number == int(taken)
+    return int(least) <= number <= int(most or number)
+
+
+def _miscalled(sql: str, token: Token, taken: str, number: int) -> Fault:
+    name, at = token.key.lower(), place_of(sql, token.start, token.end)
+    least, dash, most = taken.partition("-")
+    if "," in taken:
+        *others, last = taken.split(",")
+        shown, fit = f"{', '.join(others)} or {last}", ""
+    elif dash:
+        shown = f"at least {least}" if number < int(least) else f"at most {most}"
+        fit = least if number < int(least) else most
+    else:
+        shown = fit = taken
+    shown += " argument" if shown.split()[-1] == "1" else " arguments"
+    message = f"{name} takes {shown} and has {number}"
+    fits = len(fit) > 0 and int(fit) <= len(_LETTERS)
+    hint = f"write {name}({', '.join(_LETTERS[: int(fit)])})" if fits else "give it as many"
+    return Fault(message, at, (), _ARITY, hint)
 
 
 def _arguments(tokens: Sequence[Token], opened: int) -> int | None:
@@ -122,10 +177,16 @@ def _arguments(tokens: Sequence[Token], opened: int) -> int | None:
     for place in range(opened, len(tokens)):
         key = tokens[place].key
         depth += (key in ("(", "[")) - (key in (")", "]"))
-        if key in ("<", "{", ";", "SELECT"):
+        if key in ("<", "{", ";", "SELECT") or (depth == 1 and key in _IN_CALLS):
+            return None
+        named = key == "=" and place + 1 < len(tokens) and tokens[place + 1].key == ">"
+        if named:
             return None
         commas += key == "," and depth == 1
         if depth == 0:
+            behind = tokens[place + 1].key if place + 1 < len(tokens) else ""
+            if behind == "WITHIN":
+                return None  # the argument stands behind it
             return 0 if place == opened + 1 else commas + 1
     return None
 
@@ -194,10 +255,12 @@ class _Select:
         return (
             self._ambiguous()
             or self._position("group", "GROUP")
+            or self._alias()
             or self._nested()
             or self._filter()
             or self._grouped_aggregate()
             or self._ungrouped()
+            or self._types()
             or self._position("order", "ORDER")
             or self._no_number()
         )
@@ -218,6 +281,68 @@ class _Select:
                     message = f"{column.name} is a column of several tables"
                     return Fault(message, self._place(column), near, "AMBIGUOUS_REFERENCE")
         return None
+
+    def _alias(self) -> Fault | None:
+        """An alias of the SELECT list in WHERE, which is computed before that list."""
+        where = self._select.args.get("where")
+        outputs = {one.alias.lower(): one for one in self._outputs if one.alias}
+        for column in where.find_all(exp.Column) if where is not None else ():
+            name = column.name.lower()
+            output = outputs.get(name)
+            bare = len(column.parts) == 1 and isinstance(column.this, exp.Identifier)
+            if not bare or output is None or name in self._columns or is_given(name):
+                continue
+            message = f"WHERE can't use {column.name}, which is an alias of the SELECT list"
+            written = output.unalias().sql("spark")[:_SHOWN]
+            hint = f"write {written} in its place in WHERE"
+            if any(_aggregates(output)):
+                hint = f"filter groups by HAVING {column.name} …, behind GROUP BY"
+            return Fault(message, self._place(column), (), ALIAS, hint)
+        return None
+
+    def _types(self) -> Fault | None:
+        """Operands of types that Spark surely refuses, as `sum` of a date."""
+        where = self._select.args.get("where")
+        if where is not None:
+            kind = self._type(where.this)
+            if kind and kind != "boolean":
+                message = f"WHERE needs a condition, and {where.this.name} is of type {kind}"
+                hint = f"compare it, for example {where.this.name} IS NOT NULL"
+                return Fault(message, self._place(where.this), (), _NO_BOOLEAN, hint)
+            for test in where.find_all(exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE):
+                pair = test.this, test.expression
+                for column, other in (pair, pair[::-1]):
+                    if self._type(column) == "date" and _number(other) is not None:
+                        message = f"{column.name} is a date, and {other.this} is a number"
+                        hint = f"compare it with a date: {column.name} = DATE '2026-03-01'"
+                        return Fault(message, self._place(column), (), _UNLIKE, hint)
+        for part in (*self._outputs, self._select.args.get("having")):
+            for call in part.find_all(*_OF_NUMBERS) if part is not None else ():
+                kind = self._type(call.this)
+                moment = kind == "timestamp" and not isinstance(call, (exp.Avg, exp.Sum))
+                if kind in _NO_SUMS or moment or kind.startswith(_NESTED):
+                    word = written_name(call) if isinstance(call, exp.Expression) else None
+                    name = word or call.key
+                    message = f"{name} is of numbers, and {call.this.name} is of type {kind}"
+                    hint = f"take a column of numbers, or count({call.this.name})"
+                    if kind == "boolean":
+                        hint = f"count_if({call.this.name}) counts the rows in which it is true"
+                    return Fault(message, self._place(call.this), (), _NO_OPERAND, hint)
+        return None
+
+    def _type(self, node: exp.Expr) -> str:
+        """The type of a bare column; empty if the node is anything else, or it isn't known."""
+        if not isinstance(node, exp.Column) or not self._is_column(node):
+            return ""
+        name = node.name.lower()
+        found = {known.types.get(name, "") for _, known in self._owners(node)}
+        return found.pop() if len(found) == 1 else ""
+
+    def _owners(self, column: exp.Column) -> list[tuple[exp.Table, Known]]:
+        """The tables whose column it can be."""
+        table = column.table.lower()
+        named = [pair for pair in self._tables if table in ("", pair[0].alias_or_name.lower())]
+        return [p for p in named if column.name.lower() in map(str.lower, p[1].columns)]
 
     def _position(self, clause: str, word: str) -> Fault | None:
         found = self._select.args.get(clause)
@@ -255,7 +380,8 @@ class _Select:
         is_text = isinstance(text, exp.Literal) and text.is_string
         if not is_text or not isinstance(column, exp.Column) or not self._is_column(column):
             return None
-        if column.name.lower() not in known.numbers or not _NO_NUMBER.fullmatch(text.this):
+        whole = known.types.get(column.name.lower()) in ("int", "bigint")
+        if not whole or not _NO_NUMBER.fullmatch(text.this):
             return None
         message = f"the text '{text.this}' is no number, and {column.name} is one"
         hint = f"compare {column.name} with a number"

@@ -1,8 +1,9 @@
 """The words of Spark's SQL up to version 4.1: those of its grammar, and its functions.
 
-Facts of Spark 4.1.4: the names of its lexer's tokens, and what SHOW FUNCTIONS lists. Promise: a
-word that isn't here is a mere identifier to its grammar, or no function of a session that has no
-functions of its own. `tests/spark/test_errors_at_once.py` asks Spark for both.
+Facts of Spark 4.1.4: the names of its lexer's tokens, what SHOW FUNCTIONS lists, and with how many
+arguments it refuses a call of each. Promise: a word that isn't here is a mere identifier to its
+grammar, or no function of a session that has no functions of its own.
+`tests/spark/test_errors_at_once.py` asks Spark for all of them.
 """
 
 from __future__ import annotations
@@ -128,3 +129,103 @@ FUNCTIONS = words("""
 """Spark's own, those of tables among them."""
 ICEBERGS = frozenset(("bucket", "days", "hours", "iceberg_version", "months", "truncate", "years"))
 """Functions of an Iceberg catalog, found without its name where no namespace is current."""
+ARGUMENTS: dict[str, frozenset[str]] = {
+    "0": words("""
+        cume_dist curdate current_catalog current_database current_schema current_timezone e
+        input_file_block_length input_file_block_start input_file_name localtimestamp
+        monotonically_increasing_id now pi row_number spark_partition_id version
+    """),
+    "1": words("""
+        abs acos acosh array_agg array_compact array_distinct array_max array_min array_size
+        ascii asin asinh atan atanh avg base64 bigint bin binary bit_and bit_count
+        bit_length bit_or bit_xor bitmap_and_agg bitmap_bit_position bitmap_bucket_number
+        bitmap_construct_agg bitmap_count bitmap_or_agg bool_and bool_or boolean cardinality
+        cbrt char char_length character_length chr collation collect_list collect_set cos
+        cosh cot count_if crc32 csc date date_from_unix_date day dayname dayofmonth
+        dayofweek dayofyear degrees double exp expm1 factorial flatten float grouping hex
+        hll_sketch_estimate initcap int is_valid_utf8 is_variant_null isnan isnotnull isnull
+        json_array_length json_object_keys kll_sketch_get_n_bigint kll_sketch_get_n_double
+        kll_sketch_get_n_float kll_sketch_to_string_bigint kll_sketch_to_string_double
+        kll_sketch_to_string_float kurtosis last_day lcase len length ln log10 log1p log2
+        lower luhn_check make_valid_utf8 map_entries map_from_entries map_keys map_values
+        max md5 mean median min month monthname negative nullifzero octet_length parse_json
+        percentile_cont percentile_disc positive quarter quote radians raise_error reverse
+        rint schema_of_variant schema_of_variant_agg sec sha sha1 sign signum sin sinh size
+        skewness smallint soundex space sqrt st_asbinary st_geogfromwkb st_geomfromwkb
+        st_srid std stddev stddev_pop stddev_samp string sum tan tanh theta_intersection_agg
+        theta_sketch_estimate time timestamp timestamp_micros timestamp_millis
+        timestamp_seconds tinyint to_variant_object try_avg try_parse_json try_sum
+        try_url_decode try_validate_utf8 typeof ucase unbase64 unhex unix_date unix_micros
+        unix_millis unix_seconds upper url_decode url_encode validate_utf8 var_pop var_samp
+        variance weekday weekofyear window_time year zeroifnull
+    """),
+    "2": words("""
+        add_months array_append array_contains array_except array_intersect array_position
+        array_prepend array_remove array_repeat array_union arrays_overlap atan2 bit_get
+        contains corr covar_pop covar_samp date_format date_part date_sub date_trunc
+        datepart element_at encode endswith equal_null extract filter find_in_set forall
+        format_number from_utc_timestamp get get_json_object getbit histogram_numeric hypot
+        ifnull instr kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double
+        kll_sketch_get_quantile_float kll_sketch_get_rank_bigint kll_sketch_get_rank_double
+        kll_sketch_get_rank_float kll_sketch_merge_bigint kll_sketch_merge_double
+        kll_sketch_merge_float left map_contains_key map_filter map_from_arrays max_by
+        min_by mod nanvl next_day nullif nvl pmod pow power regexp_count regexp_like
+        regexp_substr regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+        regr_sxx regr_sxy regr_syy repeat right session_window sha2 shiftleft shiftright
+        shiftrightunsigned st_setsrid startswith theta_difference theta_intersection
+        time_trunc to_char to_number to_utc_timestamp to_varchar transform transform_keys
+        transform_values trunc try_add try_divide try_element_at try_mod try_multiply
+        try_subtract try_to_number xpath xpath_boolean xpath_double xpath_float xpath_int
+        xpath_long xpath_number xpath_short xpath_string
+    """),
+    "3": words("""
+        array_insert conv if make_date make_time map_zip_with nvl2 slice split_part
+        substring_index time_diff translate zip_with
+    """),
+    "4": words("width_bucket"),
+    "1-": words("""
+        coalesce concat_ws format_string hash hour minute printf second xxhash64
+    """),
+    "2-": words("""
+        decode elt greatest java_method json_tuple least reflect stack try_reflect
+    """),
+    "0-1": words("""
+        explode explode_outer inline inline_outer ntile posexplode posexplode_outer rand
+        randn random uuid
+    """),
+    "0-2": words("make_ym_interval mode unix_timestamp"),
+    "0-4": words("count_min_sketch lag lead make_dt_interval"),
+    "0-5": words("mask"),
+    "0-7": words("make_interval"),
+    "1-2": words("""
+        any_value approx_count_distinct approx_top_k_accumulate approx_top_k_combine
+        approx_top_k_estimate array_sort assert_true bround btrim ceil ceiling first
+        first_value floor from_unixtime hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+        kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
+        kll_sketch_agg_float last last_value listagg log ltrim randstr round rtrim
+        schema_of_avro schema_of_csv schema_of_json schema_of_xml shuffle sort_array
+        string_agg theta_sketch_agg theta_union_agg to_avro to_binary to_csv to_date to_json
+        to_time to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_xml trim
+        try_to_binary try_to_date try_to_time try_to_timestamp
+    """),
+    "1-3": words("approx_top_k sentences str_to_map"),
+    "1-7": words("try_make_interval"),
+    "2,6": words("make_timestamp_ntz try_make_timestamp_ntz"),
+    "2-3": words("""
+        approx_percentile array_join convert_timezone date_add date_diff dateadd datediff
+        from_avro from_csv from_json from_xml hll_union levenshtein locate lpad
+        months_between nth_value parse_url percentile percentile_approx position
+        regexp_extract regexp_extract_all regexp_instr replace rpad sequence split substr
+        substring theta_union try_parse_url try_variant_get uniform variant_get
+    """),
+    "2-4": words("from_protobuf to_protobuf window"),
+    "2-5": words("aes_decrypt try_aes_decrypt"),
+    "2-6": words("aes_encrypt"),
+    "3-4": words("aggregate overlay reduce regexp_replace"),
+    "2,3,6,7": words("make_timestamp_ltz try_make_timestamp_ltz"),
+    "1,2,3,6,7": words("make_timestamp try_make_timestamp"),
+}
+"""How many arguments Spark's functions take: so many, from-to, at least, or one of several numbers.
+
+Operators in words aren't among them, nor functions that take any number.
+"""

@@ -5,6 +5,8 @@ Spark's own parser isn't here, so that a fault is claimed only where its grammar
 - a word stands where the grammar has only words of its own: in front of a statement, or behind
   CREATE, INSERT and the like. A word that its lexer has no token for is none of these;
 - a second statement follows a query;
+- a statement ends behind a word that the grammar always follows, as SHOW COLUMNS IN;
+- a statement that is no query stands in parentheses;
 - an operand lacks behind a sign, or END behind CASE WHEN;
 - in a query, a third name follows two: `a FORM t`. A name may have an alias behind it, of one name;
   nothing in the grammar of queries has three identifiers in a row, an identifier before a whole
@@ -23,7 +25,7 @@ from itertools import dropwhile, pairwise
 
 from rewrite.closest import closest, closest_of
 from rewrite.place import Place, place_of
-from rewrite.scan import Token, scanned
+from rewrite.scan import Token, name_at, scanned
 from rewrite.spark_words import in_order, words
 
 _QUERIES = ("SELECT", "WITH", "FROM")
@@ -68,11 +70,67 @@ _LETTERS_MIN = 3
 _SHOWN = 60
 _CHANGES = frozenset(("DELETE", "INSERT", "MERGE", "UPDATE"))
 _ONE_STATEMENT = frozenset((*_QUERIES, "(", "DELETE", "DESCRIBE", "DROP", "INSERT", "MERGE"))
-_ONE_STATEMENT |= frozenset(("SHOW", "UPDATE", "VALUES"))
+_ONE_STATEMENT |= frozenset(("SHOW", "UPDATE", "USE", "VALUES"))
 """First words of statements that have no semicolons inside."""
 _BEFORE_OPERANDS = frozenset((",", "=", "+", "-", "/", "%", "<"))
 """Signs that are never the last ones of an expression."""
 PARSE_SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
+_EMPTY = "PARSE_EMPTY_STATEMENT"
+_INVALID = "INVALID_STATEMENT_OR_CLAUSE"
+_NO_PATH = "_LEGACY_ERROR_TEMP_0064"
+_INSIDE = ("FROM", "IN")
+_LISTED = ("DATABASES", "NAMESPACES", "SCHEMAS", "TABLES", "VIEWS")
+_CONDITIONS = ("HAVING", "ON", "WHERE")
+_BEHIND_CONDITIONS = frozenset(("CROSS", "EXCEPT", "FULL", "GROUP", "INNER", "INTERSECT", "JOIN"))
+_BEHIND_CONDITIONS |= frozenset(("LATERAL", "LEFT", "LIMIT", "ORDER", "RIGHT", "UNION", "WINDOW"))
+_PATTERNS = ("ILIKE", "LIKE", "REGEXP", "RLIKE")
+_INFIX = frozenset((*_PATTERNS, "AND", "BETWEEN", "ESCAPE", "IN", "IS", "NOT", "OR"))
+"""Words of conditions that always have something behind them."""
+_INCOMPLETE: dict[tuple[str, ...], str] = {
+    ("ALTER",): "ALTER TABLE shop.sales ADD COLUMN note STRING",
+    ("CACHE",): "CACHE TABLE shop.sales",
+    ("CALL",): "CALL lake.system.rewrite_data_files('shop.sales')",
+    ("CREATE",): "CREATE TABLE shop.sales (store INT, amount BIGINT)",
+    ("DELETE",): "DELETE FROM shop.sales WHERE amount = 0",
+    ("DESC",): "DESCRIBE shop.sales",
+    ("DESCRIBE",): "DESCRIBE shop.sales",
+    ("DROP",): "DROP TABLE shop.sales",
+    ("EXPLAIN",): "EXPLAIN SELECT store FROM shop.sales",
+    ("EXPLAIN", "CODEGEN"): "EXPLAIN CODEGEN SELECT store FROM shop.sales",
+    ("EXPLAIN", "COST"): "EXPLAIN COST SELECT store FROM shop.sales",
+    ("EXPLAIN", "EXTENDED"): "EXPLAIN EXTENDED SELECT store FROM shop.sales",
+    ("EXPLAIN", "FORMATTED"): "EXPLAIN FORMATTED SELECT store FROM shop.sales",
+    ("FROM",): "FROM shop.sales SELECT store",
+    ("INSERT",): "INSERT INTO shop.sales VALUES (1, 5)",
+    ("MERGE",): "MERGE INTO shop.sales USING …",
+    ("REFRESH",): "REFRESH TABLE shop.sales",
+    ("SELECT",): "SELECT store FROM shop.sales",
+    ("SHOW",): "SHOW TABLES IN shop, or SHOW CUBES",
+    ("SHOW", "CATALOGS", "LIKE"): "SHOW CATALOGS LIKE 'l*'",
+    ("SHOW", "COLUMNS"): "SHOW COLUMNS IN shop.sales",
+    ("SHOW", "COLUMNS", "FROM"): "SHOW COLUMNS FROM shop.sales",
+    ("SHOW", "COLUMNS", "IN"): "SHOW COLUMNS IN shop.sales",
+    ("SHOW", "CREATE"): "SHOW CREATE TABLE shop.sales",
+    ("SHOW", "CREATE", "TABLE"): "SHOW CREATE TABLE shop.sales",
+    ("SHOW", "CURRENT"): "SHOW CURRENT NAMESPACE",
+    ("SHOW", "PARTITIONS"): "SHOW PARTITIONS shop.sales",
+    ("SHOW", "TABLE"): "SHOW TABLES IN shop",
+    ("SHOW", "TABLE", "EXTENDED"): "SHOW TABLE EXTENDED IN shop LIKE 's*'",
+    ("SHOW", "TBLPROPERTIES"): "SHOW TBLPROPERTIES shop.sales",
+    **{("SHOW", one, "FROM"): f"SHOW {one} FROM shop" for one in _LISTED},
+    **{("SHOW", one, "IN"): f"SHOW {one} IN shop" for one in _LISTED},
+    **{("SHOW", one, "LIKE"): f"SHOW {one} LIKE 's*'" for one in _LISTED},
+    ("TABLE",): "TABLE shop.sales",
+    ("TRUNCATE",): "TRUNCATE TABLE shop.sales",
+    ("UNCACHE",): "UNCACHE TABLE shop.sales",
+    ("UPDATE",): "UPDATE shop.sales SET amount = 0",
+    ("USE",): "USE shop",
+    ("VALUES",): "VALUES (1, 2)",
+    ("WITH",): "WITH s AS (SELECT store FROM shop.sales) SELECT store FROM s",
+}
+"""Texts behind which Spark's grammar always has a word, and an example of what to write."""
+_NO_QUERIES = (_LEXED - frozenset((*_QUERIES, "TABLE", "VALUES"))) | words("SET USE")
+"""First words of statements that aren't queries, so that no parentheses are around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +154,20 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
     >>> syntax_fault("SELECT a FORM")
     """
     tokens = scanned(sql)
+    if tokens is not None and all(one.key == ";" for one in tokens):
+        error = PARSE_SYNTAX_ERROR if sql.strip() else _EMPTY
+        return Fault("there is no statement", None, (), error, "write one, for example: SELECT 1")
     if not tokens or tokens[0].key == "BEGIN":
         return None
     first = tokens[0]
     if first.kind == "plain":
         return _unknown_start(sql, tokens, ours)
+    incomplete = _incomplete(sql, tokens) or _in_parentheses(sql, tokens)
+    if incomplete is not None:
+        return incomplete
+    if first.key == "USE":
+        second = any(one.key == ";" for one in tokens[:-1])
+        return _second_statement(sql, tokens) if second else _behind_name(sql, tokens)
     if first.key not in _LEXED and first.key != "(":
         return None
     if first.key == "EXPLAIN" and any(one.key in ("RESET", "SET") for one in tokens[1:3]):
@@ -112,6 +179,8 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
     return (
         _unclosed(sql, tokens)
         or _unpaired(sql, tokens)
+        or _without_in(sql, tokens)
+        or _behind_name(sql, tokens)
         or _unknown_second(sql, tokens, behind)
         or _lacking(sql, tokens)
         or _unknown_clause(sql, tokens)
@@ -128,6 +197,58 @@ def _unknown_start(sql: str, tokens: Sequence[Token], ours: Sequence[str]) -> Fa
     return Fault(f"no statement begins with {word[:_SHOWN]}", at, near)
 
 
+def _incomplete(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A statement that ends too early: SHOW alone, SHOW COLUMNS IN."""
+    written = [one for one in tokens if one.key != ";"]
+    keys = tuple(one.key for one in written)
+    example = _INCOMPLETE.get(keys)
+    if example is None:
+        return None
+    shown = " ".join(keys)
+    error = _INVALID if keys == ("SHOW", "CREATE", "TABLE") else PARSE_SYNTAX_ERROR
+    error = _NO_PATH if keys == ("REFRESH",) else error
+    at = place_of(sql, written[0].start, written[-1].end)
+    message = f"the statement ends behind {shown}"
+    return Fault(message, at, (), error, f"for example: {example}")
+
+
+def _in_parentheses(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A statement in parentheses that is no query."""
+    word = next((one for one in tokens if one.key != "("), None)
+    if tokens[0].key != "(" or word is None or word.key not in _NO_QUERIES:
+        return None
+    at = place_of(sql, word.start, word.end)
+    hint = f"write {word.key} without parentheses around it"
+    return Fault("only a query can be in parentheses", at, (), hint=hint)
+
+
+def _without_in(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A namespace or table behind SHOW TABLES or SHOW COLUMNS, without IN."""
+    keys = [one.key for one in tokens[:2]]
+    listed = len(tokens) > 2 and keys[0] == "SHOW" and keys[1] in (*_LISTED, "COLUMNS")
+    if not listed or not tokens[2].is_name:
+        return None
+    name = sql[tokens[2].start : tokens[-1].end][:_SHOWN].rstrip("; ")
+    at = place_of(sql, tokens[2].start, tokens[2].end)
+    what = "a table" if keys[1] == "COLUMNS" else "a namespace"
+    message = f"IN lacks between SHOW {keys[1]} and the name of {what}"
+    return Fault(message, at, (), hint=f"write SHOW {keys[1]} IN {name}")
+
+
+def _behind_name(sql: str, tokens: list[Token]) -> Fault | None:
+    """A name behind the one with which SHOW TABLES IN, or USE, ends."""
+    keys = [one.key for one in tokens[:3]]
+    shows = len(keys) > 2 and keys[0] == "SHOW" and keys[1] in _LISTED and keys[2] in _INSIDE
+    if not shows and keys[0] != "USE":
+        return None
+    parts, end = name_at(sql, tokens, 3 if shows else 1)
+    if not parts or end >= len(tokens) or not tokens[end].is_name:
+        return None
+    at = place_of(sql, tokens[end].start, tokens[end].end)
+    word = sql[tokens[end].start : tokens[end].end][:_SHOWN]
+    return Fault(f"the statement can't go on with {word}", at, (), hint="end the statement here")
+
+
 def _unclosed(sql: str, tokens: Sequence[Token]) -> Fault | None:
     last = tokens[-1]
     if last.kind != "unclosed":
@@ -141,7 +262,9 @@ def _unclosed(sql: str, tokens: Sequence[Token]) -> Fault | None:
 
 def _second_statement(sql: str, tokens: Sequence[Token]) -> Fault | None:
     """The statement behind a query's semicolon; other statements may have semicolons inside."""
-    if tokens[0].key not in _ONE_STATEMENT:
+    explained = next(dropwhile(lambda one: one.key in _BEFORE_QUERY, tokens), tokens[0])
+    first = explained.key if explained.key in _QUERIES else tokens[0].key
+    if first not in _ONE_STATEMENT:
         return None
     end = next(place for place, one in enumerate(tokens) if one.key == ";")
     second = next((one for one in tokens[end:] if one.key != ";"), None)
@@ -168,7 +291,7 @@ def _lacking(sql: str, tokens: Sequence[Token]) -> Fault | None:
         if token.key in (",", "SELECT") and keys[0] == "FROM" and keys[2] == ".":
             at = place_of(sql, token.start, token.end)
             return Fault(f"a column lacks between {token.key} and FROM", at)
-    foreign = _foreign(sql, tokens)
+    foreign = _foreign(sql, tokens) or _cut_short(sql, tokens)
     if foreign is not None:
         return foreign
     last = tokens[-1]
@@ -185,6 +308,38 @@ def _lacking(sql: str, tokens: Sequence[Token]) -> Fault | None:
             if (case.key, when.key) == ("CASE", "WHEN") and operand:
                 return Fault("CASE lacks its END", place_of(sql, case.start, case.end))
     return None
+
+
+def _cut_short(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A condition of WHERE, HAVING or ON that ends behind LIKE, AND and the like."""
+    inside = [False]
+    for place, token in enumerate(tokens):
+        if token.key == "(":
+            inside.append(False)
+        elif token.key == ")" and len(inside) > 1:
+            inside.pop()
+        elif token.key in _CONDITIONS or token.key in _LEXED or token.key in _BEHIND_CONDITIONS:
+            inside[-1] = token.key in _CONDITIONS
+        if not inside[-1] or token.key not in _INFIX or not _ended(tokens, place + 1):
+            continue
+        before = next(one for one in reversed(tokens[:place]) if one.key not in ("IS", "NOT"))
+        if not (before.is_name or before.kind in ("number", "string") or before.key == ")"):
+            continue
+        pattern = token.key in _PATTERNS
+        at = place_of(sql, token.start, token.end)
+        what, example = ("a pattern", "LIKE 'a%'") if pattern else ("an expression", "")
+        hint = f"write one in quotes, for example {example}" if pattern else ""
+        return Fault(f"{what} lacks behind {token.key}", at, hint=hint)
+    return None
+
+
+def _ended(tokens: Sequence[Token], place: int) -> bool:
+    """Decides if the condition surely ends there: with the text or parentheses, before ORDER BY."""
+    keys = [one.key for one in tokens[place : place + 2]]
+    if not keys or keys[0] == ")":
+        return True
+    number = len(keys) > 1 and tokens[place + 1].kind == "number"
+    return keys in (["GROUP", "BY"], ["ORDER", "BY"]) or (keys[0] == "LIMIT" and number)
 
 
 def _foreign(sql: str, tokens: Sequence[Token]) -> Fault | None:

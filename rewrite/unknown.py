@@ -9,8 +9,8 @@ nothing is claimed. Promise: a statement that Spark answers has no unknown name 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from sqlglot import exp
@@ -62,8 +62,8 @@ class Known:
 
     columns: tuple[str, ...]
     names: frozenset[str]
-    numbers: frozenset[str] = frozenset()
-    """Columns of whole numbers, in lower case, as far as their types are known."""
+    types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Spark's types of columns by their names in lower case, as far as they are known."""
 
 
 class Tables(Protocol):
@@ -136,6 +136,9 @@ _ALONE = (("DESCRIBE", "TABLE"), ("DESC", "TABLE"), ("DESCRIBE",), ("DESC",), ("
 def _target(sql: str, tokens: list[Token]) -> tuple[tuple[str, ...], int]:
     """The name and the number of its first token; no parts where it isn't clear."""
     keys = tuple(one.key for one in tokens if one.key != ";")
+    if keys[:2] == ("CREATE", "INDEX") and "ON" in keys[3:7]:
+        on = keys.index("ON", 3) + 1
+        return name_at(sql, tokens, on)[0], on
     for first in (*_TARGETS, *_ALONE):
         if keys[: len(first)] == first:
             parts, end = name_at(sql, tokens, len(first))
@@ -308,8 +311,13 @@ def is_read(tree: exp.Expression) -> bool:
     return all(isinstance(n, _READ) and not isinstance(n, _UNREAD) for n in tree.walk())
 
 
+def is_given(name: str) -> bool:
+    """Returns whether Spark may find that name, in lower case, without a column of a table."""
+    return name in _NILADIC or _GENERATED.fullmatch(name) is not None
+
+
 def _may_be(name: str, known: set[str] | frozenset[str]) -> bool:
-    return name in known or name in _NILADIC or _GENERATED.fullmatch(name) is not None
+    return name in known or is_given(name)
 
 
 def _parts(node: exp.Table) -> list[exp.Identifier]:

@@ -42,6 +42,7 @@ from accelerator.errors import (
     IndexExistsError,
     IndexNotFoundError,
     RelateColumnError,
+    SparkElsewhereError,
     SparkMissingError,
     UnknownColumnError,
     UnknownTableError,
@@ -257,6 +258,19 @@ def _check_spark(services: Services, actions: Sequence[Recommendation], execute:
             raise
         except (AcceleratorError, ValueError):
             continue
+
+
+def needs_spark(services: Services, one: Recommendation) -> bool:
+    """Decides whether the recommendation can't be applied here, since only Spark does it."""
+    try:
+        _Applying(services, one, lambda _statement: None).check_spark(statement_of(one))
+    except CancelledError:
+        raise
+    except (SparkElsewhereError, SparkMissingError):
+        return True
+    except (AcceleratorError, ValueError):  # APPLY will report it
+        return False
+    return False
 
 
 class _Applying:

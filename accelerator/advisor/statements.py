@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor.advice import Advice, Recommendation, newest, read, write
 from accelerator.advisor.analyzing import Budget, analyze
-from accelerator.advisor.applying import Done, Execute, apply
+from accelerator.advisor.applying import OPEN, Done, Execute, apply, needs_spark
+from accelerator.buildable import Buildable
 from accelerator.config_values import PARSERS
 from accelerator.defining import table_uuid
 from accelerator.errors import AdviceError
 from accelerator.query_log.whose import whose
 from accelerator.statements.kinds import Analyze, ApplyRecommendations, ShowRecommendations
 from rewrite.closest import closest, did_you_mean
+from rewrite.dotted import joined
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -85,10 +89,21 @@ def run_analyze(statement: Analyze, services: Services) -> Rows:
 
 
 def show(statement: ShowRecommendations, services: Services) -> Rows:
-    """SHOW RECOMMENDATIONS: what was advised last, and what of it was done."""
-    done = Done(services, services.store.registry())
+    """SHOW RECOMMENDATIONS: what was advised last, and what of it was done.
+
+    Skips open advice that only Spark can apply if Spark isn't installed; a note counts it.
+    """
+    done, buildable = Done(services, services.store.registry()), Buildable(services)
+    made: datetime | None = None
     for advice, one in kept(services, statement.table):
-        yield _row(advice, one, done)
+        is_open = done.status(one) == OPEN
+        if is_open and not buildable.advised(partial(needs_spark, services, one), one.gain_ms):
+            made = advice.made
+        else:
+            yield _row(advice, one, done)
+    if buildable.note:
+        table = None if statement.table is None else joined(statement.table)
+        yield {"action": "NOTE", "table": table, "reason": buildable.note, "made": made}
 
 
 def _row(advice: Advice, one: Recommendation, done: Done) -> Mapping[str, Any]:

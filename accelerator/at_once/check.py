@@ -23,7 +23,7 @@ from accelerator.statements.kinds import Other, Query, Statement
 from accelerator.statements.nearly_ours import nearly_ours
 from rewrite.closest import did_you_mean
 from rewrite.dotted import joined
-from rewrite.misused import CAST, UNBOUND, misuse, unbound
+from rewrite.misused import ALIAS, CAST, UNBOUND, misuse, unbound
 from rewrite.printable import one_line
 from rewrite.syntax import Fault, syntax_fault
 from rewrite.unknown import TABLE, Tables, Unknown, unknown_name, unknown_target
@@ -39,6 +39,9 @@ _EXCEPTIONS = {
     "UNSUPPORTED_FEATURE.CREATE_PIPELINE_DATASET_QUERY_EXECUTION": "UnsupportedOperationException",
 }
 """Spark's exceptions that aren't AnalysisException, by the class of the error."""
+_MEND = "mend the statement"
+_AT = f"{_MEND} at the mark"
+_FAULTS = {ALIAS: UnknownColumnError, UNBOUND: ParameterError}
 _WORDS = tuple(form.words for form in FORMS)
 _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
     "function": (UnknownFunctionError, "there is no function", "SHOW FUNCTIONS lists them"),
@@ -80,10 +83,10 @@ def _check_table(statement: Statement, tables: Tables) -> None:
 def raise_fault(fault: Fault | None) -> None:
     """The fault of the syntax as an error, if there is one."""
     if fault is not None:
-        kind = ParameterError if fault.error_class == UNBOUND else StatementError
+        kind = _FAULTS.get(fault.error_class, StatementError)
         raise sparks_too(kind, fault.error_class)(
             fault.message,
-            hint=did_you_mean(fault.suggestions) or fault.hint or "mend the statement at the mark",
+            hint=did_you_mean(fault.suggestions) or fault.hint or (_AT if fault.at else _MEND),
             error_class=fault.error_class,
             at=fault.at,
             suggestions=fault.suggestions,

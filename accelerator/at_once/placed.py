@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from accelerator.errors import AcceleratorError, UnknownTableError
+from rewrite.closest import did_you_mean
+from rewrite.dotted import parts_of
 from rewrite.place import Place, place_of
 from rewrite.scan import Token, scanned
 
@@ -13,11 +15,16 @@ Misnamed = Callable[[], Mapping[str, Sequence[str]]]
 """Catalogs without a table, each with the names of the catalogs that its database has."""
 
 
+Near = Callable[[tuple[str, ...]], tuple[str, ...]]
+"""The names of tables that are closest to one."""
+
+
 @contextmanager
-def placed(sql: str, misnamed: Misnamed = dict) -> Iterator[None]:
+def placed(sql: str, misnamed: Misnamed = dict, near: Near = lambda _: ()) -> Iterator[None]:
     """Errors of what runs inside say where in the text the name is that they don't know.
 
-    If a table is unknown because its catalog has another name in its database, the hint names it.
+    If a table is unknown because its catalog has another name in its database, the hint names it;
+    else `near` may suggest names.
     """
     try:
         yield
@@ -25,6 +32,9 @@ def placed(sql: str, misnamed: Misnamed = dict) -> Iterator[None]:
         if isinstance(error, UnknownTableError) and not error.suggestions:
             with suppress(AcceleratorError):
                 error.hint = _named_catalogs(misnamed()) or error.hint
+                names = near(parts_of(error.unknown)) if error.unknown else ()
+                if names:
+                    error.suggestions, error.hint = names, did_you_mean(names)
         if error.unknown and error.line is None:
             found = _place(sql, error.unknown)
             if found is not None:

@@ -31,6 +31,7 @@ _SAID = re.compile(
     r"|Cannot parse missing int: source-id"
 )
 """What Spark and Iceberg's library say of tables that they refuse whole."""
+_NO_NAMESPACE = "NoSuchNamespaceException"
 _NAMES_MAX, _VIEWS_MAX = 256, 8
 _NAMED = ("keyword", "plain", "quoted")
 _PARTS = ("catalog", "db", "this")
@@ -80,7 +81,10 @@ def check_tables(
 
 
 class typed:
-    """Raises UnreadableTableError for Spark's error about a table that Spark refuses whole."""
+    """Raises UnreadableTableError for Spark's error about a table that Spark refuses whole.
+
+    UnknownSchemaError for Iceberg's Java error about a namespace, which Spark passes on.
+    """
 
     def __init__(self, sql: str, lake: Lake, context: SessionContext) -> None:
         self._sql, self._lake, self._context = sql, lake, context
@@ -96,7 +100,15 @@ class typed:
     ) -> None:
         if not isinstance(error, Exception) or isinstance(error, AcceleratorError):
             return
-        if _SAID.search(str(error)):
+        said = str(error)
+        if _NO_NAMESPACE in said:
+            # Imports all statements about catalogs.
+            from accelerator.catalog_statements.answer import no_such_namespace
+
+            unknown = no_such_namespace(self._sql, self._lake, self._context)
+            if unknown is not None:
+                raise unknown from error
+        if _SAID.search(said):
             found = _refused(self._sql, self._lake.pin(), self._context)
             if found is not None:
                 raise found from error

@@ -15,8 +15,6 @@ from accelerator.iceberg.schema import names_of
 from accelerator.log_sql import table as log_table
 from rewrite.unknown import Known
 
-_WHOLE = ("int", "bigint")
-
 
 class LakeTables:
     """Those of a session's catalogs."""
@@ -34,8 +32,8 @@ class LakeTables:
             pinned = self._pin.pinned(parts)
             if pinned is not None:
                 columns = tuple(one.name for one in pinned.facts.columns)
-                numbers = (one.name.lower() for one in pinned.facts.columns if one.type in _WHOLE)
-                return Known(columns, names_of(pinned.metadata), frozenset(numbers))
+                types = {one.name.lower(): one.type for one in pinned.facts.columns}
+                return Known(columns, names_of(pinned.metadata), types)
             view = self._pin.view(parts)
             if view is not None:
                 words = (word for pair in view.columns for word in re.findall(r"\w+", str(pair)))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
 
 ROWS_MAX = 1000
-_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
+_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 def _print(
@@ -539,7 +539,8 @@ def vacuum_command(
 @click.option(
     "--metrics",
     metavar="[HOST:]PORT",
-    help="Serve figures for Prometheus at /metrics; without HOST for this machine only.",
+    help="Serve figures for Prometheus at /metrics; without HOST for this machine only. Other names"
+    " of this server stand in the setting hosts of [gateway].",
 )
 @click.option("--no-refresh", is_flag=True, help="Leave cubes and indexes as they are.")
 @click.option(
@@ -565,6 +566,7 @@ def serve_maintenance_command(
     Several of these may run over one store.
     """
     from accelerator.cli.serving import serve
+    from accelerator.gateway.settings import GatewaySettings
     from accelerator.maintenance.daemon import Schedule
 
     schedule = Schedule(
@@ -572,7 +574,10 @@ def serve_maintenance_command(
     )
     with options.session(spin=False) as session:
         rounds = 1 if once else None
-        sound = serve(session, schedule, rounds=rounds, metrics=metrics, as_json=options.json)
+        hosts = () if metrics is None else GatewaySettings.load(options.config).hosts
+        sound = serve(
+            session, schedule, rounds=rounds, metrics=metrics, hosts=hosts, as_json=options.json
+        )
     sys.exit(0 if sound or not once else 1)
 
 

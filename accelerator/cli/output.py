@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from accelerator.cli.session import Answer
 from accelerator.cli.terminal import say
 from accelerator.python_values import rows_of
-from accelerator.shown import fitting, footer, json_value, table_text, type_name, vertical_text
+from accelerator.shown import (
+    fitting,
+    footer,
+    json_value,
+    not_shown,
+    table_text,
+    type_name,
+    vertical_text,
+)
 
 if TYPE_CHECKING:
     from accelerator.verification import Verification
@@ -46,7 +54,7 @@ def print_answer(
     if table.num_columns and (table.num_rows or not vertical):
         say(vertical_text(table, rows_max) if vertical else table_text(table, rows_max))
     if others:
-        say(f"not shown: {', '.join(others)}; --json has all", err=True)
+        say(not_shown(others, "--json has all"), err=True)
     if 0 < rows_max < table.num_rows:
         say(f"{table.num_rows - rows_max} more rows: --rows 0 shows all, --json too", err=True)
     say(footer(table.num_rows, answer.metrics.to_dict()), err=True)

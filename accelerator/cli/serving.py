@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from types import FrameType
@@ -31,6 +31,7 @@ def serve(
     *,
     rounds: int | None,
     metrics: str | None,
+    hosts: Sequence[str] = (),
     as_json: bool,
 ) -> bool:
     """Runs until it's told to stop, or so many rounds; whether no vacuum and no build failed."""
@@ -75,6 +76,7 @@ def serve(
             stop=stop,
             rounds=rounds,
             metrics=metrics,
+            hosts=hosts,
             tell_refresh=tell_refresh,
             tell_advice=tell_advice,
         )

@@ -118,6 +118,7 @@ class Session(Protocol):
         stop: threading.Event,
         rounds: int | None = None,
         metrics: str | None = None,
+        hosts: Sequence[str] = (),
         tell_refresh: Callable[[Refreshed], None] = lambda _: None,
         tell_advice: Callable[[Advised], None] = lambda _: None,
     ) -> None:

@@ -6,6 +6,8 @@ fails is told and the shell goes on; nothing is written into the working directo
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 _PROMPT, _MORE = "accelerator> ", "          -> "
 _ROWS_MAX = 1000
+_SAID_MIN = 20
+"""Characters of a line of .help, however narrow the terminal is."""
 _VERTICAL = r"\G"
 """Ends a statement whose rows are shown vertically, as in MySQL's client."""
 _QUIT = ("exit", "quit")
@@ -49,7 +53,7 @@ class _CannotOpenError(Exception):
 
 def run_shell(open_it: Callable[[], Session], timeout_s: float | None) -> int:
     """Reads and runs statements until Ctrl-D; the exit code."""
-    say(f"accelerator {VERSION} · a statement ends with ; · .help lists commands, Ctrl-D leaves")
+    say(f"accelerator {VERSION} · statements end with ; · .help for commands, Ctrl-D leaves")
     shell = _Shell(open_it, timeout_s)
     try:
         return shell.loop()
@@ -194,7 +198,7 @@ class _Shell:
 
     def _show(self, answer: Any, name: str, *, listing: bool) -> None:
         from accelerator.cli.output import answer_json, print_json
-        from accelerator.shown import fitting, footer, table_text, vertical_text
+        from accelerator.shown import fitting, footer, not_shown, table_text, vertical_text
 
         if name == "json":
             print_json(answer_json(answer))
@@ -207,7 +211,7 @@ class _Shell:
         elif table.num_columns:
             self._print(table_text(table, _ROWS_MAX))
         if others:
-            say(f"not shown: {', '.join(others)}; \\G instead of ; shows all")
+            say(not_shown(others, "\\G instead of ; shows all"))
         if table.num_rows > _ROWS_MAX:
             say(f"{table.num_rows - _ROWS_MAX:,} more rows: .format csv gives all")
         if self._timing:
@@ -234,9 +238,13 @@ class _Shell:
             raise ConfigError(f"{name} can't be given that", hint=f"for example: {example}")
 
     def _help(self, *rest: str) -> bool:
+        columns = shutil.get_terminal_size().columns
         width = max(len(example) for _, example, _ in COMMANDS.values())
         for _, example, said in COMMANDS.values():
-            say(f"{example:{width}}  {said}")
+            first, *others = textwrap.wrap(said, max(_SAID_MIN, columns - width - 2))
+            say(f"{example:{width}}  {first}")
+            for line in others:
+                say(f"{'':{width}}  {line}")
         say("Tab completes, Ctrl-C stops what runs, Ctrl-D leaves.")
         return not rest
 

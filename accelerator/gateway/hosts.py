@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -86,3 +88,26 @@ def is_loopback(name: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+class OwnNames:
+    """The names of a server: its listening address, this machine's names, the setting `hosts`."""
+
+    def __init__(self, listening: str, hosts: Iterable[str]) -> None:
+        """`listening` is the address at which it listens, `hosts` the setting of that name."""
+        self.given = frozenset(configured_host(one).name for one in hosts)
+        self._names = self.given | _listening_names(listening)
+
+    def has(self, name: str, local: str) -> bool:
+        """Decides if the host is the server's; `local` is the address that the client called."""
+        return name in self._names or name == local or is_loopback(name)
+
+
+def _listening_names(listening: str) -> frozenset[str]:
+    """Returns the names that clients may use for the address on which a server listens."""
+    host = parsed_host(listening.lower()) or parsed_host(bracketed(listening.lower()))
+    names = {"localhost"} if host is None else {"localhost", host.name}
+    if names & {"0.0.0.0", "::"}:
+        own = parsed_host(socket.gethostname())
+        names |= {"0.0.0.0", "::"} | ({own.name} if own else set())
+    return frozenset(names)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-import socket
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -23,8 +22,8 @@ from aiohttp.typedefs import Middleware
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.hosts import (
     Host,
+    OwnNames,
     bracketed,
-    configured_host,
     is_loopback,
     parsed_host,
     plain_address,
@@ -70,8 +69,7 @@ class Origins:
         self, settings: GatewaySettings, refused: Callable[[str], None] = lambda _reason: None
     ) -> None:
         self._refused = refused
-        self._hosts = frozenset(configured_host(one).name for one in settings.hosts)
-        self._names = self._hosts | _listening_names(settings.host)
+        self._names = OwnNames(settings.host, settings.hosts)
         self._proxies = tuple(map(ipaddress.ip_network, settings.trusted_proxies))
         self._warned = False
 
@@ -136,7 +134,7 @@ class Origins:
         return host
 
     def _is_own(self, name: str, local: Host) -> bool:
-        return name in self._names or name == local.name or is_loopback(name)
+        return self._names.has(name, local.name)
 
     def _forwarded(self, request: web.Request, host: Host, local: Host) -> _Sender | None:
         """Returns what a trusted proxy reports of the request; None for other senders."""
@@ -206,22 +204,12 @@ class Origins:
         if called.scheme == "https" and scheme != "https":
             return False
         host = called.host
-        if page.name != host.name and page.name in self._hosts and page.port is None:
+        if page.name != host.name and page.name in self._names.given and page.port is None:
             return True  # a proxy at the usual port has replaced the Host header
         if is_loopback(page.name) and not is_loopback(host.name):
             return False  # another server, on the visitor's machine
         default = _PORTS[scheme]
         return (page.port or default) == (host.port or default)
-
-
-def _listening_names(listening: str) -> frozenset[str]:
-    """Returns the names that clients may use for the address on which the gateway listens."""
-    host = parsed_host(listening.lower()) or parsed_host(bracketed(listening.lower()))
-    names = {"localhost"} if host is None else {"localhost", host.name}
-    if names & {"0.0.0.0", "::"}:
-        own = parsed_host(socket.gethostname())
-        names |= {"0.0.0.0", "::"} | ({own.name} if own else set())
-    return frozenset(names)
 
 
 def _local(request: web.Request) -> Host:

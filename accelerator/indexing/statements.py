@@ -69,6 +69,7 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
     if existing is None or statement.deferred:
         if existing is not None:  # DEFERRED leaves nothing to wait for
             services.store.drop_index(statement.name)
+            record = replace(record, refresh=existing.refresh)
         services.store.create_index(record)
         built = [] if statement.deferred else _first_build(services, record)
         return _rows(*built or [BuiltIndex(statement.name)])

@@ -1,20 +1,27 @@
 """The daemon's figures for Prometheus, served over HTTP while it runs.
 
 Promises: a registry of its own, so nothing of the process around it is told; few series, by tables,
-kinds and error codes only; the port is taken before the first round, and free again at the end.
+kinds and error codes only; the port is taken before the first round, and free again at the end. A
+request by a foreign host is refused, as in the gateway: a page may point its own name here.
 `docs/reference/metrics.md` says what each figure means.
 """
 
 from __future__ import annotations
 
 import re
+import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 
 from accelerator.errors import ConfigError
+from accelerator.gateway.hosts import OwnNames, parsed_host, plain_address
 from accelerator.maintenance.daemon import Round, Vacuumed
 from accelerator.store import Line
 
@@ -82,27 +89,76 @@ class Exporter:
             self._binned.set(done.binned)
 
 
+_LOCAL = "accelerator.local"
+_Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class _Handler(WSGIRequestHandler):
+    def get_environ(self) -> dict[str, Any]:
+        """Adds the address that the client called, and whether it named several hosts."""
+        environ = super().get_environ()
+        environ[_LOCAL] = plain_address(str(self.connection.getsockname()[0])) or ""
+        environ["HTTP_HOST"] = ",".join(self.headers.get_all("Host", []))
+        return environ
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Logs nothing."""
+
+
+def checked(application: _Application, names: OwnNames) -> _Application:
+    """The application for requests by a host that is the server's; 421 for others."""
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        text = str(environ.get("HTTP_HOST", ""))
+        if not text and environ.get("SERVER_PROTOCOL") == "HTTP/1.0":
+            return application(environ, start)  # only programs ask without a host
+        host = parsed_host(text)
+        if host is not None and names.has(host.name, str(environ.get(_LOCAL, ""))):
+            return application(environ, start)
+        start("421 Misdirected Request", [("Content-Type", "text/plain; charset=utf-8")])
+        if host is None:
+            return [b"the request's host is no host name\n"]
+        hint = f'if it is one, add "{host.name}" to the setting hosts in [gateway]'
+        return [f"the host {host.name} is no name of this server; {hint}\n".encode()]
+
+    return answer
+
+
 @contextmanager
-def served(address: str) -> Iterator[Exporter]:
+def served(address: str, hosts: Sequence[str] = ()) -> Iterator[Exporter]:
     """Figures at `http://HOST:PORT/metrics` until the block ends.
 
-    `address` is `[HOST:]PORT`. ConfigError where it isn't, or can't be listened at.
+    `address` is `[HOST:]PORT`. Clients may ask by the address, by this machine's names and by
+    `hosts`. ConfigError if the address isn't one, or can't be listened at.
     """
     host, port = _parsed(address)
     exporter = Exporter()
+    application = checked(make_wsgi_app(exporter.registry), OwnNames(host, hosts))
     try:
-        server, thread = start_http_server(port, host, exporter.registry)
+        server = _server(host, port, application)
     except OSError as error:
         raise ConfigError(
             f"metrics can't be served at {host}:{port}: {error.strerror or error}",
             hint="choose a free port, and a host name or address of this machine",
         ) from error
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
     try:
         yield exporter
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _server(host: str, port: int, application: _Application) -> WSGIServer:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, *_, place = found[0]
+
+    class Server(ThreadingWSGIServer):
+        address_family = family
+
+    return make_server(str(place[0]), port, application, Server, handler_class=_Handler)
 
 
 def _parsed(address: str) -> tuple[str, int]:

@@ -7,11 +7,13 @@ table of another source may have indexes in Spark, so that its statement is left
 from __future__ import annotations
 
 from accelerator.statements.forms import EXAMPLES
+from rewrite.closest import closest
 from rewrite.dotted import joined
 from rewrite.place import place_of
+from rewrite.printable import one_line
 from rewrite.scan import Token, name_at, scanned
 from rewrite.syntax import PARSE_SYNTAX_ERROR, Fault
-from rewrite.unknown import TABLE, Tables
+from rewrite.unknown import COLUMN, TABLE, Tables
 
 _NO_INDEX = "_LEGACY_ERROR_TEMP_1332"
 _NO_PATH = "_LEGACY_ERROR_TEMP_0064"
@@ -97,7 +99,12 @@ def _create_index(sql: str, tokens: list[Token], at: int, tables: Tables) -> Fau
     if keys[at : at + 1] == ["ON"] and at + 1 < len(tokens) and tokens[at + 1].is_name:
         place = place_of(sql, tokens[at].start, tokens[at].end)
         return Fault("the index has no name", place, (), _NO_STATEMENT, example)
-    if keys[at + 1 : at + 2] != ["ON"]:
+    whole = keys[at + 1 : at + 2] == ["ON"] and "(" in keys[at + 2 :]
+    if not whole and keys[:2] == ["CREATE", "INDEX"]:
+        place = place_of(sql, tokens[0].start, tokens[-1].end)
+        message = "CREATE INDEX needs a name, ON and a table, USING and a kind, and a column"
+        return Fault(message, place, (), _NO_STATEMENT, example)
+    if not whole:
         return None
     parts, end = name_at(sql, tokens, at + 2)
     known = tables.known(parts) if parts else None
@@ -106,8 +113,15 @@ def _create_index(sql: str, tokens: list[Token], at: int, tables: Tables) -> Fau
     columns = {name.lower() for name in known.columns}
     opened = keys.index("(", end) if "(" in keys[end:] else len(keys)
     closed = keys.index(")", opened) if ")" in keys[opened:] else len(keys)
-    if not all(key.lower() in columns or key == "," for key in keys[opened + 1 : closed]):
-        return None
+    for token in tokens[opened + 1 : closed]:
+        name = sql[token.start : token.end].strip("`")
+        if token.is_name and name.lower() not in columns:
+            near = closest(name, known.columns)
+            message = f"{joined(parts)} has no column {one_line(name)}"
+            place = place_of(sql, token.start, token.end)
+            return Fault(message, place, near, COLUMN, "DESCRIBE the table lists its columns")
+        if name.lower() not in columns and token.key != ",":
+            return None
     if "USING" not in keys[end:]:
         place = place_of(sql, tokens[at].start, tokens[end - 1].end)
         message = "CREATE INDEX lacks USING and the kind of index"

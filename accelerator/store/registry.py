@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from accelerator.errors import (
     CubeExistsError,
@@ -20,6 +21,7 @@ from accelerator.store.chunks import compact_json
 from accelerator.store.records import CubeRecord, DroppedCube, IndexRecord, Json
 from rewrite.closest import closest, did_you_mean
 
+_Record = TypeVar("_Record", CubeRecord, IndexRecord)
 # Where its versions are, under the store's root.
 FOLDER = "registry"
 _SINCE = {"bin": 2, "indexes": 3}
@@ -72,13 +74,17 @@ class RegistryVersion:
         return cls(number, MappingProxyType(by_name), dropped, MappingProxyType(indexes))
 
     def with_cube(self, record: CubeRecord, *, replace_old: bool = False) -> RegistryVersion:
-        """One cube more; a name in use is refused unless it's to be replaced."""
+        """One cube more; a name in use is refused unless it's to be replaced.
+
+        A cube that replaces another is refreshed as that one was.
+        """
         if record.name in self.cubes and not replace_old:
             raise CubeExistsError(
                 f"a cube named {record.name} exists",
                 hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
             )
-        return self._with({**self.cubes, record.name: record})
+        new = _refreshed_as(self.cubes.get(record.name), record)
+        return self._with({**self.cubes, record.name: new})
 
     def with_update(self, record: CubeRecord) -> RegistryVersion:
         """The cube of that name and id with other facts."""
@@ -103,13 +109,17 @@ class RegistryVersion:
         return self.with_index_update(replace(index, id=index_id or index.id, **changes))  # type: ignore[arg-type]
 
     def with_cube_renamed(self, name: str, new_name: str, cube_id: str) -> RegistryVersion:
-        """The cube of that id under another name, in place of the one that has it."""
+        """The cube of that id under another name, in place of the one that has it.
+
+        It's refreshed as that one was.
+        """
         if self.named(name).id != cube_id:
             raise CubeNotFoundError(
                 f"cube {name} was replaced by another in the meantime",
                 hint="read the registry again and repeat the statement",
             )
-        record = replace(self.cubes[name], name=new_name)
+        record = _refreshed_as(self.cubes.get(new_name), self.cubes[name])
+        record = replace(record, name=new_name)
         others = {key: one for key, one in self.cubes.items() if key not in (name, new_name)}
         return self._with({**others, new_name: record})
 
@@ -194,8 +204,9 @@ class RegistryVersion:
         return replace(self, indexes=MappingProxyType({**self.indexes, record.name: record}))
 
     def with_index_renamed(self, name: str, new_name: str) -> RegistryVersion:
-        """The index under another name, in place of the one that has it."""
-        record = replace(self.index(name), name=new_name)
+        """The index under another name, in place of the one that has it; refreshed as that was."""
+        record = _refreshed_as(self.indexes.get(new_name), self.index(name))
+        record = replace(record, name=new_name)
         others = {key: one for key, one in self.indexes.items() if key not in (name, new_name)}
         return replace(self, indexes=MappingProxyType({**others, new_name: record}))
 
@@ -216,6 +227,13 @@ class RegistryVersion:
 
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:
         return replace(self, cubes=MappingProxyType(cubes))
+
+
+def _refreshed_as(old: _Record | None, new: _Record) -> _Record:
+    """The new record with the old one's setting REFRESH, unless it has its own."""
+    if old is None or new.refresh is not None:
+        return new
+    return replace(new, refresh=old.refresh)
 
 
 def _told(what: str, name: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:

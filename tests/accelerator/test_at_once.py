@@ -208,3 +208,38 @@ def test_if_exists_and_what_is_to_be_made_are_no_errors(folder: Path) -> None:
         *("CREATE TABLE shop.salse (a INT)", "EXPLAIN ACCELERATE SELECT regoin FROM shop.sales"),
     ):
         check_early(config, sql)
+
+
+@pytest.mark.parametrize(
+    ("select", "code", "said"),
+    [
+        ("store, sume(amount) AS s FROM shop.sales", "function_unknown", "no function sume"),
+        ("store, sum(amount AS s FROM shop.sales", "statement_invalid", "a parenthesis isn't"),
+        ("store, nvl(amount) AS s FROM shop.sales", "statement_invalid", "nvl takes 2 arguments"),
+        ("store, sum(amuont) AS s FROM shop.sales", "column_unknown", "no table here has"),
+        ("store, sum(amount) AS s FROM shop.salse", "table_unknown", "shop.salse"),
+    ],
+)
+def test_a_cube_of_a_mistaken_select_is_the_same_mistake(
+    folder: Path, select: str, code: str, said: str
+) -> None:
+    with accelerator.open(folder) as session:
+        with pytest.raises(AcceleratorError, match=said) as raised:
+            session.query(f"CREATE CUBE wrong AS SELECT {select} GROUP BY store")
+        assert raised.value.code == code
+        assert "wrong" not in session.services.store.registry(fresh=True).cubes
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("ANALYZE shop.salse", "SHOW RELATE COLUMNS ON shop.salse", "BUILD ALL ON shop.salse"),
+        *("SHOW CUBES ON shop.salse", "SHOW INDEXES ON shop.salse", "VACUUM shop.salse"),
+        "CREATE INDEX i ON shop.salse USING BLOOM (store)",
+    ],
+)
+def test_statements_of_ours_suggest_tables(folder: Path, sql: str) -> None:
+    with accelerator.open(folder) as session, pytest.raises(UnknownTableError) as raised:
+        session.query(sql)
+    assert raised.value.suggestions[0].removeprefix("lake.") == "shop.sales"
+    assert "did you mean" in raised.value.hint

@@ -208,3 +208,44 @@ def test_without_a_host_only_this_machine_is_told():
     assert _parsed("9464") == ("127.0.0.1", 9464)
     assert _parsed("[::1]:9464") == ("::1", 9464)
     assert _parsed("0.0.0.0:1") == ("0.0.0.0", 1)
+
+
+def reply(port: int, *headers: str, version: str = "HTTP/1.1") -> tuple[int, str]:
+    """Status and body of a request for the figures with these headers."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+        text = "".join(f"{header}\r\n" for header in headers)
+        one.sendall(f"GET /metrics {version}\r\n{text}Connection: close\r\n\r\n".encode())
+        shown = b"".join(iter(lambda: one.recv(65536), b"")).decode()
+    head, _, body = shown.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def test_figures_are_for_hosts_of_the_server_alone():
+    port = free_port()
+    with served(f"0.0.0.0:{port}", ["metrics.example"]):
+        for good in ("127.0.0.1", f"127.0.0.1:{port}", "LOCALHOST", "[::1]", "metrics.example."):
+            status, body = reply(port, f"Host: {good}")
+            assert status == 200 and "rounds_total" in body, good
+        assert reply(port, version="HTTP/1.0")[0] == 200
+        for bad in ("evil.example", "metrics.example.evil", "192.0.2.1", "a b", "localhost, b"):
+            status, body = reply(port, f"Host: {bad}")
+            assert status == 421 and "rounds_total" not in body, bad
+        assert "hosts in [gateway]" in reply(port, "Host: evil.example")[1]
+        assert reply(port)[0] == 421
+        assert reply(port, "Host: localhost", "Host: evil.example")[0] == 421
+
+
+def test_the_command_takes_the_hosts_of_the_gateway(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "accelerator.session.Accelerator.maintain",
+        lambda self, *args, **how: given.append(how["hosts"]),
+    )
+    fill(tmp_path / ".accelerator")
+    accelerator.open(tmp_path, create=True).close()
+    settings = tmp_path / "settings.toml"
+    settings.write_text('[gateway]\nhosts = ["metrics.example"]\n')
+    words = ["serve-maintenance", "--warehouse", str(tmp_path), "--config", str(settings), "--once"]
+    for more in ([], ["--metrics", "9464"]):
+        assert CliRunner().invoke(main, [*words, *more]).exit_code == 0
+    assert given == [(), ("metrics.example",)]

@@ -187,3 +187,29 @@ def test_the_name_beside_is_nobodys(acc: Accelerator, word: str) -> None:
     with pytest.raises(StatementError, match="being replaced"):
         acc.query(f"{word} CUBE `c#new` AS {_NEW}")
     assert set(_records(acc)) == {"c"}
+
+
+@pytest.mark.parametrize("deferred", ["", "DEFERRED "])
+def test_the_new_one_is_refreshed_as_the_old_one_was(acc: Accelerator, deferred: str) -> None:
+    acc.query("ALTER CUBE c SET REFRESH = EVERY '10 minutes'")
+    refresh = _records(acc)["c"].refresh
+    assert refresh is not None
+    acc.query(f"CREATE OR REPLACE CUBE c {deferred}AS {_NEW}")
+    assert _records(acc)["c"].sql == _NEW
+    assert _records(acc)["c"].refresh == refresh
+
+
+def test_a_cube_that_was_dropped_hands_nothing_on(acc: Accelerator) -> None:
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    acc.query("DROP CUBE c")
+    acc.query(f"CREATE CUBE c AS {_NEW}")
+    assert _records(acc)["c"].refresh is None
+
+
+@pytest.mark.parametrize("deferred", ["", " DEFERRED"])
+def test_a_new_index_is_refreshed_as_the_old_one_was(acc: Accelerator, deferred: str) -> None:
+    acc.query("CREATE INDEX i ON d.f USING BLOOM (v)")
+    acc.query("ALTER INDEX i SET REFRESH = ON COMMIT")
+    acc.query(f"CREATE OR REPLACE INDEX i ON d.f USING RANGE (v){deferred}")
+    record = acc.services.store.registry(fresh=True).indexes["i"]
+    assert (record.kind, record.refresh) == ("RANGE", "on_commit")

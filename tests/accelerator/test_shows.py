@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyiceberg.types import IntegerType, NestedField, StructType
 
 import accelerator
+from accelerator.at_once.refused_tables import typed
 from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.answer import answer
 from accelerator.catalog_statements.parse import parse
@@ -259,6 +260,38 @@ def test_once_spark_runs_it_answers(acc, monkeypatch):
     assert answer("SHOW CATALOGS", acc.queries) is None
 
 
+@pytest.mark.parametrize("sql", ["SHOW TABLES", "SHOW VIEWS LIKE 's*'"])
+def test_with_spark_no_namespace_is_a_typed_error_too(acc, sql):
+    """Iceberg's Java error, which Spark passes on, isn't shown."""
+    java = "o1.sql: org.apache.iceberg.exceptions.NoSuchNamespaceException: \n\tat"
+    lake, context = acc.services.lake, acc.services.context
+    with pytest.raises(UnknownSchemaError) as before:
+        acc.query(sql)
+    with pytest.raises(UnknownSchemaError) as raised, typed(sql, lake, context):
+        raise RuntimeError(java)
+    assert str(raised.value) == str(before.value)
+    assert raised.value.error_class == "SCHEMA_NOT_FOUND"
+    assert "USE" in raised.value.hint
+    with pytest.raises(RuntimeError), typed("CREATE TABLE no.t (a INT)", lake, context):
+        raise RuntimeError(java)
+
+
+def test_an_error_inside_explain_and_describe_has_its_place(acc):
+    for sql, word in (
+        ("EXPLAIN SELECT ad FROM shop.stores", "ad"),
+        ("DESCRIBE QUERY\nSELECT idd FROM shop.stores", "idd"),
+        ("EXPLAIN SELECT city, count(*) FROM shop.stores", "city"),
+        ("EXPLAIN SELECT id FORM shop.stores", "FORM"),
+    ):
+        with pytest.raises(AcceleratorError) as raised:
+            acc.query(sql)
+        line = raised.value.line or 0
+        assert sql.splitlines()[line - 1][(raised.value.column or 0) - 1 :].startswith(word)
+    with pytest.raises(AcceleratorError) as raised:
+        acc.query("EXPLAIN SELECT ad FROM shop.stores")
+    assert raised.value.suggestions == ("id",)
+
+
 def test_of_a_wide_struct_describe_shows_the_first_fields():
     fields = [NestedField(one, f"f{one}", IntegerType(), required=False) for one in range(27)]
     assert simple(StructType(*fields[:25])).endswith("f24:int>")
@@ -314,3 +347,61 @@ def test_a_failure_here_leaves_the_statement_to_spark(acc, monkeypatch, raised):
     with pytest.raises(SparkMissingError, match="couldn't be read"):
         acc.query("SHOW CATALOGS")
     assert acc.services.failures.counts == {"metadata_unavailable": 1}
+
+
+TRINOS = [
+    ('SHOW TABLES FROM "shop"', "SHOW TABLES FROM `shop`"),
+    ("SHOW TABLES FROM lake.shop LIKE 'st_r%'", "SHOW TABLES FROM lake.shop LIKE 'st.r*'"),
+    ("SHOW SCHEMAS FROM lake LIKE 'sh%'", "SHOW SCHEMAS FROM lake LIKE 'sh*'"),
+    ('SHOW COLUMNS FROM "shop"."stores"', "SHOW COLUMNS FROM shop.stores"),
+    ('SHOW CREATE TABLE "shop".stores', "SHOW CREATE TABLE shop.stores"),
+    ('DESCRIBE "lake"."shop"."stores"', "DESCRIBE lake.shop.stores"),
+    ("DESC shop.stores -- 'a' \"b\"", "DESC shop.stores"),
+    ("SHOW FUNCTIONS LIKE 'abs'", "SHOW FUNCTIONS LIKE 'abs'"),
+]
+
+
+@pytest.mark.parametrize(("sql", "sparks"), TRINOS)
+def test_trinos_words_are_answered_as_sparks(acc, sql, sparks):
+    found = acc.query(sql, dialect="trino").arrow()
+    assert found.num_rows
+    assert found.equals(acc.query(sparks).arrow())
+
+
+def test_explain_of_trinos_query_has_its_names(acc):
+    sql = 'EXPLAIN SELECT "id" FROM shop.stores WHERE "city" = \'x\';'
+    (line,) = acc.query(sql, dialect="trino").arrow()["plan"].to_pylist()
+    assert "SELECT `id`" in line
+    acc.query('USE lake."shop"', dialect="trino")
+    assert acc.services.context.namespace() == ("shop",)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column"),
+    [
+        ("SELECT (1", "statement_invalid", 8),
+        ("SELECT 1,, 2", "statement_invalid", 10),
+        ("SELECT id FORM shop.stores", "statement_invalid", 11),
+        ("EXPLAIN SELECT (1", "statement_invalid", 16),
+        ('EXPLAIN SELECT "idd" FROM shop.stores', "column_unknown", None),
+        ("EXPLAIN (TYPE LOGICAL) SELECT 1", "dialect_untranslated", 9),
+        ("SHOW STATS FOR shop.stores", "dialect_untranslated", 6),
+        ("SHOW CURRENT ROLES", "dialect_untranslated", 14),
+        ("SHOW COLUMNS FROM shop.stores LIKE 'a%'", "dialect_untranslated", 31),
+        ("SHOW TABLES FROM shop LIKE 'a!_b' ESCAPE '!'", "dialect_untranslated", 35),
+        ("SHOW TABLES FROM shop LIKE 'a|b'", "dialect_untranslated", 28),
+        ("DESCRIBE INPUT prepared", "dialect_untranslated", 10),
+        ('SHOW TABLES FROM "shop', "statement_invalid", 18),
+        ('DESCRIBE "shop"."storse"', "table_unknown", 10),
+    ],
+)
+def test_trinos_mistakes_have_their_place(acc, sql, code, column):
+    with pytest.raises(AcceleratorError) as raised:
+        acc.query(sql, dialect="trino")
+    assert raised.value.code == code
+    assert raised.value.column == column
+    assert raised.value.hint
+
+
+def test_of_other_dialects_the_text_stands(acc):
+    assert acc.query("SHOW TABLES IN shop", dialect="duckdb").arrow().num_rows == 2

@@ -7,8 +7,12 @@ import pytest
 from rewrite.misused import misuse, unbound
 from rewrite.unknown import Known
 
-_COLUMNS = ("store", "amount", "region")
-_KNOWN = Known(_COLUMNS, frozenset(_COLUMNS), frozenset(("store", "amount")))
+_COLUMNS = ("store", "amount", "region", "day", "open")
+_KNOWN = Known(
+    _COLUMNS,
+    frozenset(_COLUMNS),
+    {"store": "int", "amount": "bigint", "region": "string", "day": "date", "open": "boolean"},
+)
 
 
 class _Tables:
@@ -39,6 +43,15 @@ class _Tables:
         ("SELECT 1 UNION SELECT 1, 2", "NUM_COLUMNS_MISMATCH", None),
         ("SELECT store FROM sales WHERE 'x' < amount", "CAST_INVALID_INPUT", 37),
         ("SELECT max(store, amount) FROM sales", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", 8),
+        ("SELECT store, nvl(amount) FROM sales", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", 15),
+        ("SELECT make_timestamp(1, 2, 3, 4) FROM s", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", 8),
+        ("WITH s AS (SELECT left('a')) TABLE s", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", 19),
+        ("SELECT 1 AS a ORDER BY pi(2)", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", 24),
+        ("SELECT store n FROM sales WHERE N = 1", "UNRESOLVED_COLUMN.WITH_SUGGESTION", 33),
+        ("SELECT sum(day) FROM sales", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", 12),
+        ("SELECT avg(s.open) FROM sales s", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", 12),
+        ("SELECT store FROM sales WHERE region", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", 31),
+        ("SELECT store FROM sales WHERE 5 < day", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES", 35),
     ],
 )
 def test_a_misuse_has_sparks_class(sql: str, error: str, column: int | None) -> None:
@@ -74,6 +87,19 @@ def test_a_misuse_has_sparks_class(sql: str, error: str, column: int | None) -> 
         "SELECT store FROM sales WHERE store = 'x' LIMIT 0",
         "SELECT store FROM sales WHERE store = 'x' AND region = 'y'",
         "SELECT store FROM sales upper(a, b, c)",
+        "SELECT store FROM elsewhere, upper(a, b, c)",
+        "WITH upper(a, b) AS (SELECT 1, 2) SELECT a FROM upper",
+        "SELECT TRANSFORM(store, amount, region) USING 'cat' FROM sales",
+        "SELECT substring(region FROM 2), trim(BOTH 'x' FROM region), dateadd(DAY, 1, day) FROM t",
+        "SELECT mode() WITHIN GROUP (ORDER BY store) FROM sales",
+        "SELECT mask(str => region, upperChar => 'x') FROM sales",
+        "SELECT CAST(store AS DECIMAL(10, 2)), CAST(NULL AS MAP<INT, DECIMAL(10, 2)>) FROM sales",
+        "SELECT aggregate(array(1), 0, (x, y) -> x + y) FROM sales",
+        "SELECT store AS region FROM sales WHERE region = 'x'",
+        "SELECT store AS user FROM sales WHERE user = 'x'",
+        "SELECT store AS n FROM sales GROUP BY n HAVING n = 1 ORDER BY n",
+        "SELECT sum(region), stddev(store), max(day), min(open) FROM sales WHERE open",
+        "SELECT day + 1 FROM sales WHERE day = '2026-01-01' AND day > date_add(day, 1)",
         "SELECT store, nobody.x, count(*) FROM elsewhere",
         "SELECT 'a?b', sum(amount) FROM sales -- ?",
     ],

@@ -84,7 +84,7 @@ def test_a_misspelt_word_is_found(sql: str, word: str, near: tuple[str, ...]) ->
         *("SELECT a, FROM t", "SET a = (", "ADD JAR /a'b", "lbl: BEGIN SELECT 1; END"),
         *("BEGIN SELECT a FORM t; END", "SELECT ${x FROM t", "SELECT a;;", "SELECT $$(a$$"),
         *("SELECT /*+ a b c */ 1", "SELECT c FROM t LATERAL VIEW f(a) b c", "SHOW MINE FUNCTIONS"),
-        *("SELECT INTERVAL 1 a b", "SELECT x 'a', y 'b' FROM t", "SELECT a.b c, d.e f", "", "  "),
+        *("SELECT INTERVAL 1 a b", "SELECT x 'a', y 'b' FROM t", "SELECT a.b c, d.e f"),
         *("SELECT 1 /* a /* b */", "FROM t |> AS u |> SELECT a b c", "SELECT a.1 b"),
     ],
 )

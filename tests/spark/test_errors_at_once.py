@@ -13,8 +13,9 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from accelerator.at_once.check import raise_fault
 from accelerator.errors import AcceleratorError, StatementError
+from rewrite.misused import misuse
 from rewrite.scan import Token, scanned
-from rewrite.spark_words import FUNCTIONS, KEYWORDS
+from rewrite.spark_words import ARGUMENTS, FUNCTIONS, KEYWORDS
 from rewrite.syntax import syntax_fault
 from tests.support.at_once import told_at_once
 from tests.support.extent import sized
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.spark
 LIVE = True
 _CORPUS = Path(__file__).parent / "corpus"
 _LEXER = "org.apache.spark.sql.catalyst.parser.SqlBaseLexer"
+_OF_UNITS = ("date_add", "date_diff", "dateadd", "datediff")
+"""Functions that take a unit of time as a third argument, and no other."""
 _ANSWERED = [
     "SELECT amount * 2 AS twice, twice + 1 AS more FROM shop.sales",
     "SELECT region r FROM shop.sales GROUP BY r HAVING count(*) > 0 ORDER BY r",
@@ -114,6 +117,15 @@ _ANSWERED = [
     "SELECT max(struct(amount, region)).region FROM shop.sales",
     "SELECT a.* FROM (SELECT amount, region FROM shop.sales) a",
     "SELECT amount, 1 FROM shop.sales UNION ALL SELECT id, id FROM shop.stores ORDER BY amount",
+    "SELECT region LIKE FROM shop.sales",
+    "SELECT trim(BOTH 'x' FROM region), substring(region FROM 2), left(region, 1) FROM shop.sales",
+    "SELECT dateadd(DAY, 1, DATE '2020-01-01'), datediff(DAY, current_date, current_date)",
+    "SELECT mode() WITHIN GROUP (ORDER BY store) FROM shop.sales",
+    "SELECT CAST(amount AS DECIMAL(20, 2)), CAST(NULL AS MAP<INT, DECIMAL(10, 2)>) FROM shop.sales",
+    "SELECT region AS store FROM shop.sales WHERE store = 1",
+    "SELECT amount AS user FROM shop.sales WHERE user = 'x'",
+    "SHOW TABLES IN shop LIKE 's*'",
+    "SHOW FUNCTIONS LIKE",
     "SHOW USER FUNCTIONS",
     "SET spark.sql.some.key=(",
     "EXPLAIN SELECT region FROM shop.sales",
@@ -131,8 +143,8 @@ def spark(spark_warehouse: Any) -> Iterator[Any]:
     found.sql("CREATE TABLE lake.shop.stores (id INT, city STRING)")
     found.sql("INSERT INTO lake.shop.sales VALUES (1, 5, 'a'), (2, 7, 'b')")
     yield found
-    for name in ("sales", "stores", "empty"):
-        found.sql(f"DROP TABLE lake.shop.{name} PURGE")
+    for name in ("sales", "stores", "empty", "kinds"):
+        found.sql(f"DROP TABLE IF EXISTS lake.shop.{name} PURGE")
     found.sql("DROP NAMESPACE lake.shop")
     found.conf.unset("spark.sql.some.key")  # which one of the statements sets
 
@@ -171,6 +183,70 @@ def test_what_spark_answers_has_no_error(spark_warehouse: Any, spark: Any, sql: 
     assert told_at_once(spark_warehouse.lake, sql) is None
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT nope FROM shop.sales",
+        "SELECT amount FROM shop.salse",
+        "SELECT amount, count(*) FROM shop.sales",
+        "SELECT upper() FROM shop.sales",
+        "SELECT sume(amount) FROM shop.sales",
+        "SELECT amount AS a FROM shop.sales WHERE a = 1",
+    ],
+)
+def test_spark_answers_explain_of_a_mistake_with_the_same_error(
+    spark_warehouse: Any, spark: Any, sql: str
+) -> None:
+    (title,), *lines = spark.sql(f"EXPLAIN {sql}").collect()
+    assert title == "Error occurred during query planning: "
+    error = told_at_once(spark_warehouse.lake, sql)
+    assert error is not None
+    assert f"[{error.error_class}]" in lines[0][0]
+
+
+@pytest.mark.parametrize(
+    ("sql", "refused"),
+    [
+        ("SELECT sum(open) FROM shop.kinds", True),
+        ("SELECT avg(day) FROM shop.kinds", True),
+        ("SELECT stddev(list) FROM shop.kinds", True),
+        ("SELECT var_pop(at) FROM shop.kinds", True),
+        ("SELECT amount FROM shop.kinds WHERE day", True),
+        ("SELECT amount FROM shop.kinds WHERE 5 < day", True),
+        ("SELECT stddev(seen) FROM shop.kinds", True),
+        ("SELECT sum(region), stddev(region), sum(seen), avg(seen) FROM shop.kinds", False),
+        ("SELECT min(open), max(list), count(at) FROM shop.kinds WHERE open", False),
+        ("SELECT day FROM shop.kinds WHERE day = '2026-01-01' AND day < date_add(day, 1)", False),
+    ],
+)
+def test_types_are_refused_that_spark_refuses(
+    spark_warehouse: Any, spark: Any, sql: str, refused: bool
+) -> None:
+    spark.sql(
+        "CREATE TABLE IF NOT EXISTS lake.shop.kinds (amount BIGINT, region STRING, day DATE,"
+        " open BOOLEAN, seen TIMESTAMP, list ARRAY<INT>, at STRUCT<x: INT>)"
+    )
+    error = told_at_once(spark_warehouse.lake, sql)
+    assert (error is not None) == refused
+    assert _condition(spark, sql) == (None if error is None else error.error_class)
+
+
+@pytest.mark.parametrize("name", sorted(one for names in ARGUMENTS.values() for one in names))
+def test_functions_take_as_many_arguments(spark: Any, name: str) -> None:
+    """Spark refuses the numbers nearest to those that are listed, and no one that is listed."""
+    refused, taken = set[int](), set[int]()
+    for number in range(9):
+        given = ", ".join(["NULL"] * number)
+        fault = misuse(f"SELECT 1, {name}({given})", None)  # type: ignore[arg-type]
+        (taken if fault is None else refused).add(number)
+    edges = {one for one in refused if {one - 1, one + 1} & taken}
+    for number in sorted(edges | (taken if name not in _OF_UNITS else set())):
+        sql = f"SELECT 1, {name}({', '.join(['NULL'] * number)})"
+        found = _condition(spark, sql) or ""
+        assert found.startswith("WRONG_NUM_ARGS") == (number in refused), (sql, found)
+    assert edges
+
+
 @pytest.mark.parametrize("mistake", told_of_spark(), ids=lambda one: one.name)
 def test_spark_says_the_same_of_a_mistake(spark: Any, mistake: Mistake) -> None:
     asked = spark.sql
@@ -180,6 +256,13 @@ def test_spark_says_the_same_of_a_mistake(spark: Any, mistake: Mistake) -> None:
         assert error.getCondition() == mistake.spark
     else:
         pytest.fail("Spark answers it")
+
+
+@pytest.mark.parametrize("sql", ["", "  ", "-- nothing", ";", ";;", "/* a */"])
+def test_spark_says_the_same_of_no_statement(spark: Any, sql: str) -> None:
+    fault = syntax_fault(sql)
+    assert fault is not None
+    assert _condition(spark, sql) == fault.error_class
 
 
 def test_our_errors_are_sparks_too_where_it_is_loaded(spark: Any) -> None:

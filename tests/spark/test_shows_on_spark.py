@@ -123,3 +123,33 @@ def test_what_use_and_set_changed_holds_in_spark(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_with_spark_no_namespace_is_a_typed_error(tmp_path: Path) -> None:
+    folder = shows.warehouse(tmp_path / "lake")
+    code = (
+        "import sys, accelerator\n"
+        "from accelerator.errors import UnknownSchemaError\n"
+        "from py4j.protocol import Py4JJavaError\n"
+        "with accelerator.open(sys.argv[1]) as acc:\n"
+        "    acc.spark\n"
+        "    for ask in (acc.query, acc.sql):\n"
+        "        for sql in ('SHOW TABLES', 'SHOW VIEWS'):\n"
+        "            try:\n"
+        "                ask(sql)\n"
+        "            except UnknownSchemaError as error:\n"
+        "                assert error.error_class == 'SCHEMA_NOT_FOUND' and 'shop' in error.hint\n"
+        "            else:\n"
+        "                raise AssertionError(sql)\n"
+        "    try:\n"
+        "        acc.spark.sql('SHOW TABLES')\n"
+        "    except Py4JJavaError as error:\n"
+        "        assert 'NoSuchNamespaceException' in str(error)\n"
+        "    else:\n"
+        "        raise AssertionError('plain Spark answers')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

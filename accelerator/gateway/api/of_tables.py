@@ -313,6 +313,7 @@ class Tables:
     def recommendations(self, path: m.TablePath, page: m.Paging) -> m.Recommendations:
         """SHOW RECOMMENDATIONS FOR the table."""
         rows = self._told(path, kinds.ShowRecommendations(self.full(path)))
+        rows = [row for row in rows if row["id"] is not None]  # without notes
         found, then = paging.by_name(rows, page, "recommendations", lambda row: str(row["id"]))
         return m.Recommendations(items=found, next=then)
 

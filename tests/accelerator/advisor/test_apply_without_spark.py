@@ -54,8 +54,8 @@ def _advised(acc: Accelerator, *recommendations: Recommendation) -> None:
 
 
 def _statuses(acc: Accelerator) -> list[str]:
-    rows = acc.query("SHOW RECOMMENDATIONS ON d.f").arrow()
-    return rows["status"].to_pylist()
+    rows = acc.query("SHOW RECOMMENDATIONS ON d.f").arrow().to_pylist()
+    return [row["status"] for row in rows if row["action"] != "NOTE"]
 
 
 def test_analyze_sees_what_was_just_asked(acc: Accelerator) -> None:
@@ -74,11 +74,27 @@ def test_all_actions_are_checked_before_the_first(acc: Accelerator) -> None:
     registry = acc.services.store.registry(fresh=True)
     assert not registry.cubes
     assert not registry.bin
-    assert _statuses(acc) == ["open", "open"]
+    assert _statuses(acc) == ["open"]
     acc.query(f"APPLY RECOMMENDATION {good.id}")
     assert [*acc.services.store.registry(fresh=True).cubes] == ["good"]
-    assert _statuses(acc) == ["applied", "open"]
+    assert _statuses(acc) == ["applied"]
     assert acc.query(_GOOD).metrics.cubes == ("good",)
+
+
+def test_the_list_leaves_out_what_only_spark_builds(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, other = _cube(acc, "good", _GOOD), replace(_cube(acc, "other", _SPARKS), gain_ms=2_500.0)
+    _advised(acc, good, other)
+    first, note = acc.query("SHOW RECOMMENDATIONS").arrow().to_pylist()
+    assert (first["id"], first["status"]) == (good.id, "open")
+    assert (note["action"], note["id"], note["table"]) == ("NOTE", None, None)
+    assert note["reason"].startswith("1 possible cubes, indexes or orders aren't advised")
+    assert note["reason"].endswith("which would save up to 2.5 s a day")
+    assert note["made"] == first["made"]
+    monkeypatch.setattr("accelerator.buildable.is_spark_installed", lambda: True)
+    rows = acc.query("SHOW RECOMMENDATIONS ON d.f").arrow().to_pylist()
+    assert [row["id"] for row in rows] == [good.id, other.id]
 
 
 def test_advice_leaves_out_what_only_spark_builds(acc: Accelerator) -> None:
