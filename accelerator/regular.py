@@ -1,9 +1,13 @@
-"""Local files that are opened only where they're files: a pipe might never end, nor a device."""
+"""Local files: opened only if they're files, and written so that a power cut leaves them whole.
+
+A pipe or a device might never end.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import BinaryIO
 
 
@@ -18,3 +22,20 @@ def _regular(path: str, flags: int) -> int:
         os.close(handle)
         raise OSError(f"{path} isn't a file")
     return handle
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Writes a new file to the disk; FileExistsError where there's one. Its name isn't synced."""
+    with path.open("xb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def sync_directory(folder: Path) -> None:
+    """Brings the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from rewrite.errors import StatementError
-
-if TYPE_CHECKING:
-    from rewrite.completed import FullName
-    from rewrite.unnamed import Names
 
 SPARK = "spark"
 TRINO = "trino"
 DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
 """The dialects in which statements may be written."""
+FullName = tuple[str, str, str]
+"""Catalog, schema, table."""
+Names = tuple[str | None, ...]
+"""The names of outputs in order; None for one that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

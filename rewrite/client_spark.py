@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from rewrite.bounds import TooDeepError, too_deep
-from rewrite.client import Client
+from rewrite.client import Client, FullName
 from rewrite.closest import closest, did_you_mean
-from rewrite.completed import FullName, completed
+from rewrite.completed import completed
 from rewrite.errors import StatementError, UnknownFunctionError, UntranslatedError
 from rewrite.parse import PARSER_FAILS, UnsureError, parse, written_name
 from rewrite.place import place_of

@@ -13,7 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from rewrite.client import Client
+from rewrite.client import Client, FullName
 from rewrite.closest import closest, did_you_mean
 from rewrite.definitions import Definitions
 from rewrite.dialect_kinds import ZONE
@@ -27,9 +27,6 @@ from rewrite.errors import (
     UntranslatedError,
 )
 from rewrite.printable import one_line, some_of
-
-FullName = tuple[str, str, str]
-"""Catalog, schema, table."""
 
 FILES = "$logical_iceberg_metadata"
 """The end of the one name with a dollar that is answered: a table's files as a table."""

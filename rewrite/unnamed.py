@@ -10,10 +10,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from rewrite.client import Names
 from rewrite.dialect_kinds import Columns
 
-Names = tuple[str | None, ...]
-"""The names of outputs in order; None for one that has none."""
 _Visible = Mapping[str, Names | None]
 
 

@@ -103,7 +103,7 @@ class typed:
         said = str(error)
         if _NO_NAMESPACE in said:
             # Imports all statements about catalogs.
-            from accelerator.catalog_statements.answer import no_such_namespace
+            from accelerator.catalog_statements.names import no_such_namespace
 
             unknown = no_such_namespace(self._sql, self._lake, self._context)
             if unknown is not None:

@@ -1,4 +1,4 @@
-"""The size of a cube before it's built: bytes of a cell, and cells that are left after a merge."""
+"""The size of a cube before it's built: bytes of a cell, and cells that remain after a merge."""
 
 from __future__ import annotations
 

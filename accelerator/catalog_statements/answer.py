@@ -29,9 +29,9 @@ from accelerator.catalog_statements import (
 from accelerator.catalog_statements.kinds import Name
 from accelerator.catalog_statements.names import Names, is_sparks_own
 from accelerator.catalog_statements.parse import parse
-from accelerator.context import SessionContext, refusal
+from accelerator.context import refusal
 from accelerator.errors import AcceleratorError, StatementError
-from accelerator.iceberg import Lake, Pin, PinnedTable, UnreadableTableError
+from accelerator.iceberg import Pin, PinnedTable, UnreadableTableError
 from accelerator.iceberg.spark_text import tables
 from accelerator.metadata_table import SUFFIX
 from rewrite.closest import closest
@@ -78,20 +78,6 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
         if isinstance(statement, (kinds.DescribeQuery, kinds.ExplainQuery)):
             error.move(statement.sql, sql)
         raise
-
-
-def no_such_namespace(sql: str, lake: Lake, context: SessionContext) -> AcceleratorError | None:
-    """Returns the error for a SHOW of a namespace that Spark has just not found, or of none."""
-    statement = parse(sql)
-    if not isinstance(statement, (kinds.ShowNamespaces, kinds.ShowRelations)):
-        return None
-    names = Names(lake, context)
-    try:
-        catalog, namespace = names.place(statement.inside)
-        inside = isinstance(statement, kinds.ShowNamespaces) or statement.inside
-        return names.unknown(catalog, namespace if inside else names.namespace)
-    except (AcceleratorError, DeclinedError):  # Spark's own error stays
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from accelerator.at_once.check import sparks_too
+from accelerator.catalog_statements import kinds
 from accelerator.catalog_statements.kinds import Name
+from accelerator.catalog_statements.parse import parse
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, UnknownSchemaError
 from accelerator.iceberg import Lake
@@ -143,3 +145,17 @@ class Names:
             suggestions=near,
             unknown=quoted(namespace),
         )
+
+
+def no_such_namespace(sql: str, lake: Lake, context: SessionContext) -> AcceleratorError | None:
+    """Returns the error for a SHOW of a namespace that Spark has just not found, or of none."""
+    statement = parse(sql)
+    if not isinstance(statement, (kinds.ShowNamespaces, kinds.ShowRelations)):
+        return None
+    names = Names(lake, context)
+    try:
+        catalog, namespace = names.place(statement.inside)
+        inside = isinstance(statement, kinds.ShowNamespaces) or statement.inside
+        return names.unknown(catalog, namespace if inside else names.namespace)
+    except (AcceleratorError, DeclinedError):  # Spark's own error stays
+        return None

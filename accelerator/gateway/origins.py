@@ -20,7 +20,8 @@ from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.hosts import (
+from accelerator.gateway.settings import GatewaySettings
+from accelerator.http_hosts import (
     Host,
     OwnNames,
     bracketed,
@@ -28,7 +29,6 @@ from accelerator.gateway.hosts import (
     parsed_host,
     plain_address,
 )
-from accelerator.gateway.settings import GatewaySettings
 
 _log = logging.getLogger("accelerator.gateway")
 _PORTS = {"http": 80, "https": 443}

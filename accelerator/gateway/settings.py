@@ -16,7 +16,7 @@ from typing import Any
 
 from accelerator.config import ENV_FILE, FILE_NAME, GATEWAY, GATEWAY_PREFIX, Config
 from accelerator.errors import ConfigError
-from accelerator.gateway.hosts import configured_host
+from accelerator.http_hosts import configured_host
 from accelerator.setting_fields import check_all, from_file, parsed, setting
 
 _PAGE = "gateway.md"

@@ -18,7 +18,7 @@ from typing import Any
 from accelerator.errors import UNFIT
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import file_io, local_path, read_metadata
-from accelerator.synced import sync_directory, write_synced
+from accelerator.regular import sync_directory, write_synced
 
 Edit = Callable[[dict[str, Any]], None]
 """Changes parsed metadata in place."""

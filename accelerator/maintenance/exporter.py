@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make
 from prometheus_client.exposition import ThreadingWSGIServer
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.hosts import OwnNames, parsed_host, plain_address
+from accelerator.http_hosts import OwnNames, parsed_host, plain_address
 from accelerator.maintenance.daemon import Round, Vacuumed
 from accelerator.store import Line
 
@@ -155,10 +155,10 @@ def _server(host: str, port: int, application: _Application) -> WSGIServer:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, *_, place = found[0]
 
-    class Server(ThreadingWSGIServer):
+    class MetricsServer(ThreadingWSGIServer):
         address_family = family
 
-    return make_server(str(place[0]), port, application, Server, handler_class=_Handler)
+    return make_server(str(place[0]), port, application, MetricsServer, handler_class=_Handler)
 
 
 def _parsed(address: str) -> tuple[str, int]:

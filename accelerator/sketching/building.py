@@ -25,12 +25,12 @@ from accelerator.iceberg.io import file_io, local_path
 from accelerator.iceberg.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, StatisticsMovedError
 from accelerator.progress import Progress
+from accelerator.regular import sync_directory, write_synced
 from accelerator.sketching.columns import ColumnSketches, SketchedColumn
 from accelerator.sketching.kept import LAYOUT, NULLS, TYPE, VERSION, Kept, kept, opened
 from accelerator.sketching.puffin import Described, footer_of, stored, written
 from accelerator.sketching.rows import columns_of, sketch
 from accelerator.sketching.theta import THETA
-from accelerator.synced import sync_directory, write_synced
 from accelerator.version import VERSION as RELEASE
 from rewrite.facts import At
 

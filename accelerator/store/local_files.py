@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from accelerator.errors import StoreError
-from accelerator.regular import open_file
+from accelerator.regular import open_file, sync_directory, write_synced
 from accelerator.store.entries import Entry, is_draft
 from accelerator.store.names import inside
-from accelerator.synced import sync_directory, write_synced
 
 DRAFTS_MAX = 20
 

@@ -15,9 +15,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.hosts import Host, configured_host, parsed_host
 from accelerator.gateway.origins import HostError, OriginError, Origins
 from accelerator.gateway.settings import GatewaySettings
+from accelerator.http_hosts import Host, configured_host, parsed_host
 
 mocked = pytest.importorskip("aiohttp.test_utils")
 
