@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 from accelerator.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from accelerator.common.statement_metrics import Metrics
     from accelerator.errors import AcceleratorError
-    from accelerator.metrics import Metrics
-    from accelerator.opening import attach, open
-    from accelerator.result import Result
-    from accelerator.session import Accelerator
+    from accelerator.query.results.result import Result
+    from accelerator.session.opening import attach, open
+    from accelerator.session.session import Accelerator
 
 __all__ = ["Accelerator", "AcceleratorError", "Metrics", "Result", "__version__", "attach", "open"]
 
 _HOMES = {
-    "Accelerator": "session",
+    "Accelerator": "session.session",
     "AcceleratorError": "errors",
-    "Metrics": "metrics",
-    "Result": "result",
-    "attach": "opening",
-    "open": "opening",
+    "Metrics": "common.statement_metrics",
+    "Result": "query.results.result",
+    "attach": "session.opening",
+    "open": "session.opening",
 }
 
 
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ImportError as error:
-        from accelerator.own_packages import faults
+        from accelerator.session.package_check import faults
 
         found = faults()
         if not found:

@@ -16,7 +16,7 @@ def main() -> None:
         keep_standard_streams()
         command()
     except ImportError:
-        from accelerator.own_packages import faults
+        from accelerator.session.package_check import faults
 
         found = faults()
         if not found:

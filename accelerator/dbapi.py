@@ -32,8 +32,8 @@ from accelerator.errors import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from accelerator.result import Result
-    from accelerator.session import Accelerator
+    from accelerator.query.results.result import Result
+    from accelerator.session.session import Accelerator
 
 apilevel = "2.0"
 threadsafety = 2
@@ -304,7 +304,7 @@ class Cursor:
 def _described(field: pa.Field) -> tuple[Any, ...]:
     import pyarrow.types as t
 
-    from accelerator.shown import type_name
+    from accelerator.common.display import type_name
 
     kind = field.type
     digits = (kind.precision, kind.scale) if t.is_decimal(kind) else (None, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewrite.closest import closest, did_you_mean
 from rewrite.errors import (
     AcceleratorError,
     DefinitionError,
@@ -21,6 +20,7 @@ from rewrite.errors import (
     UnknownTableError,
     UntranslatedError,
 )
+from rewrite.text.suggestions import closest, did_you_mean
 
 UNFIT = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError),

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from accelerator.errors import AcceleratorError, ConfigError, ParameterError
-from accelerator.opening import open as open_warehouse
-from accelerator.parameters import named_in
-from accelerator.session import Accelerator
-from rewrite.printable import printable
+from accelerator.query.parameters import named_in
+from accelerator.session.opening import open as open_warehouse
+from accelerator.session.session import Accelerator
+from rewrite.text.printable import printable
 
 _OPTION = re.compile(r"\s*(--session|-s|--output|-o)(?:\s*=\s*|\s+)(\S+)(?:\s+|$)")
 _KEPT = re.compile(r"\s*(\w+)\s*<<(?:\s+|$)")

@@ -18,12 +18,12 @@ from bench.log_lines import messages
 from bench.made_table import hex_texts, mixed
 from bench.report import Report
 from bench.steps import Steps
+from indexes.bloom.split_block import TYPE, false_positive_rate, read_filter
 from indexes.domains import to_domain
-from indexes.hashing import hashes
+from indexes.hashing.xxhash64 import hashes
 from indexes.kind import Blob, Clauses, Column, Kind, Options
 from indexes.kinds import KINDS
 from indexes.question import Among, Like, Question
-from indexes.sbbf import TYPE, false_positive_rate, read_filter
 
 _PROBES = 4_000_000
 _PRESENT = 10_000_000

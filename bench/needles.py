@@ -21,7 +21,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType, TimestamptzType
 
 import accelerator
-from accelerator.plans import RowsPlan
+from accelerator.planning.plans import RowsPlan
 from bench.made_table import Words, column_bytes, group_bytes, hex_texts, make_table, mixed
 from bench.report import Report
 from bench.rivals import (

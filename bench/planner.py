@@ -20,12 +20,12 @@ import numpy as np
 from rich.console import Console
 
 import accelerator
-from accelerator.plans import PlainPlan
+from accelerator.planning.plans import PlainPlan
 from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
 from bench.tpc.data import Suite, catalog_of
-from rewrite.parse import parse
+from rewrite.parse.parse import parse
 
 NAMESPACE = "tpcds"
 _FACTS = {

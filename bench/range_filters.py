@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from indexes.kind import Blob, Column, Intervals
 from indexes.kinds import KINDS
-from indexes.range_bundle import RangeGroup, shape_of, write_group
-from indexes.range_choice import bloomrf
-from indexes.range_filters import Flags, Keys, read_filter
+from indexes.range.bundle import RangeGroup, shape_of, write_group
+from indexes.range.choose import bloomrf
+from indexes.range.filters import Flags, Keys, read_filter
 
 _KEYS = 200_000
 _FILES = 8

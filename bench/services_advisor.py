@@ -29,18 +29,18 @@ from sqlglot import exp
 import accelerator
 from accelerator import Accelerator
 from accelerator.errors import AcceleratorError
-from accelerator.query_log.encoding import encoded
-from accelerator.query_log.paths import path_of
-from accelerator.query_log.record import Record
+from accelerator.store.journals.query_log.encoding.encode import encoded
+from accelerator.store.journals.query_log.paths import path_of
+from accelerator.store.journals.query_log.record import Record
 from bench.report import Report
 from bench.ssb.cubes import CUBES
 from bench.ssb.queries import QUERIES
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, Tell, noise_into
 from bench.tpc.data import Suite, catalog_of
+from rewrite.analysis.query_form import uses
 from rewrite.client import SPARK
-from rewrite.parse import parse
-from rewrite.query_form import uses
+from rewrite.parse.parse import parse
 
 ASKED = 1_000
 VARIANTS, ROUNDS = 3, 5

@@ -23,16 +23,16 @@ from rich.console import Console
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.advisor import applied
-from accelerator.advisor.auto import AutoRun
-from accelerator.advisor.told import Advised
-from accelerator.commands import execute
-from accelerator.runner.runner import Reported
+from accelerator.services.advisor.apply.auto import AutoRun
+from accelerator.services.advisor.report import Advised
+from accelerator.services.runner import Reported
+from accelerator.session.commands import execute
+from accelerator.store.journals import ledger
 from bench.report import Report
 from bench.ssb.queries import QUERIES, Query
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, noise_into
-from tests.accelerator.advisor.asked_lake import DAY_US, Asked, log_each
+from tests.accelerator.services.advisor.asked_lake import DAY_US, Asked, log_each
 
 ASKED = 500
 """In each week."""
@@ -186,11 +186,11 @@ class _Changed:
         """As if what was applied had been applied so many days before."""
         ms = int(days * DAY_US) // 1000
 
-        def moved(known: applied.Ledger) -> applied.Ledger:
+        def moved(known: ledger.Ledger) -> ledger.Ledger:
             entries = (
                 replace(one, began_ms=one.began_ms - ms, ended_ms=one.ended_ms - ms)
                 for one in known.entries
             )
             return replace(known, entries=tuple(entries))
 
-        applied.change(acc.services.store.files, moved)
+        ledger.change(acc.services.store.files, moved)

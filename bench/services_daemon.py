@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from bench.report import Report
 from bench.ssb.cubes import CUBES
 from bench.ssb.generate import TABLES, generate
 from bench.ssb.queries import NAMESPACE
 from bench.ssb.workspace import BUILD, Workspace
-from tests.accelerator.refresh.daemons import (
+from tests.accelerator.services.refresh.daemons import (
     ROOT,
     Daemon,
     answers_equal,

@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.query_log.paths import FOLDER
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
+from accelerator.store.journals.query_log.paths import FOLDER
 from bench.report import Report
 
 _ASKED, _TURN = 10_000, 1_000

@@ -20,14 +20,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import accelerator
-from accelerator.iceberg.row_groups import GroupReader
+from accelerator.iceberg.rows.row_groups import GroupReader
 from bench.report import Report
 from bench.services_daemon import plain
 from bench.ssb.generate import generate
 from bench.ssb.queries import NAMESPACE
 from bench.ssb.workspace import BUILD, Workspace
-from rewrite.expr import Column
-from tests.accelerator.refresh.daemons import ROOT
+from rewrite.ir.expr import Column
+from tests.accelerator.services.refresh.daemons import ROOT
 from tests.support.pristine import catalog_of
 
 _ROUNDS = 5
@@ -35,9 +35,9 @@ _TABLE = f"{NAMESPACE}.lineorder"
 _GROWN = """
 import sys
 import pyarrow as pa
-import accelerator, accelerator.sketching.statements
-from accelerator.iceberg import row_groups
-from accelerator.sketching.hashing import hashes
+import accelerator, accelerator.services.statistics.ddl
+from accelerator.iceberg.rows import row_groups
+from accelerator.services.statistics.sketches.hashing import hashes
 
 def told(name):
     with open("/proc/self/status") as status:

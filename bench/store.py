@@ -23,8 +23,8 @@ from typing import cast
 from rich.console import Console
 
 from accelerator.store import CoveredFile, Retention, SegmentRecord, Store
-from accelerator.store.files import Files, open_files
-from accelerator.store.retention import DELETE_MAX, CountedFiles, Report
+from accelerator.store.files.files import Files, open_files
+from accelerator.store.vacuum.retention import DELETE_MAX, CountedFiles, Report
 from bench.report import Report as Figures
 from bench.steps import Steps
 

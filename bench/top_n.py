@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 import accelerator
-from accelerator.verification import differ_sorted
+from accelerator.services.verification.compare import differ_sorted
 from bench.log_table import make_log
 from bench.report import Report
 from bench.steps import Steps

@@ -15,9 +15,10 @@ from typing import Any
 from cubes import kll
 from cubes.measures import ROWS, Measure, measure_of, sketch_size
 from cubes.states import STATES
-from rewrite.block import Block, Classes, LeftEdge
 from rewrite.errors import DefinitionError
-from rewrite.expr import (
+from rewrite.facts import At
+from rewrite.ir.block import Block, Classes, LeftEdge
+from rewrite.ir.expr import (
     CUBE,
     NAMING,
     Aggregate,
@@ -31,9 +32,8 @@ from rewrite.expr import (
     occurrences,
     walk,
 )
-from rewrite.facts import At
+from rewrite.ir.expr_json import from_json, to_json
 from rewrite.reason import DeclinedError
-from rewrite.stored import from_json, to_json
 
 FORMAT = 1
 """Version of stored definitions and segment files; raised when either's meaning changes."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from cubes import kll
 from cubes.states import STATES, as_rows_have_it
 from rewrite import types
-from rewrite.expr import Aggregate, Literal
+from rewrite.ir.expr import Aggregate, Literal
 from rewrite.reason import DeclinedError
-from rewrite.render import Dialect, duckdb_type, literal
+from rewrite.render.expressions import Dialect, duckdb_type, literal
 
 Finish = Callable[[list[str], Aggregate, Dialect], str]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1

@@ -16,7 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cubes.build_sql import (
+from cubes.definition import CubeDefinition, Edge
+from cubes.job_error import JobError
+from cubes.sql.build import (
     OWN_SEGMENT,
     PART,
     SEGMENT,
@@ -26,9 +28,7 @@ from cubes.build_sql import (
     stored_schema,
     unique_select,
 )
-from cubes.definition import CubeDefinition, Edge
-from cubes.job_error import JobError
-from rewrite.quoting import REFERENCE, SUBSTITUTION, unexpanded
+from rewrite.identifiers.quoting import REFERENCE, SUBSTITUTION, unexpanded
 
 CANCELLED = "SPARK_JOB_CANCELLED"
 """Stands in every message about a job that was stopped by its tag."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewrite import types
-from rewrite.render import Dialect, duckdb_type
+from rewrite.render.expressions import Dialect, duckdb_type
 
 Build = Callable[[str, str, Dialect, int], str]
 SUM_LEAVES = "a sum may leave its type"

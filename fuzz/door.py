@@ -14,9 +14,9 @@ from random import Random
 
 import accelerator
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
-from accelerator.statements.kinds import Query
-from accelerator.verification import differ
+from accelerator.query.statements.nodes import Query
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from fuzz import values
 from fuzz.oracle import FAILURES, Answer, raised
 from fuzz.schema import Column, Table

@@ -1,8 +1,8 @@
 """Looks for words with which sqlglot's parser doubles its time: `python -m fuzz.openers`.
 
 Each word that a dialect's tokenizer or parser knows is repeated with each kind of bracket behind
-it, closed and unclosed, and parsed within the product's bounds (`rewrite/bounds.py`). What takes
-longer than a quarter of a second is printed; then the bounds lack something.
+it, closed and unclosed, and parsed within the product's bounds (`rewrite/parse/bounds.py`). What
+takes longer than a quarter of a second is printed; then the bounds lack something.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import suppress
 
 from sqlglot.dialects import Dialect
 
-from rewrite.bounds import tree_of
 from rewrite.client import DIALECTS
-from rewrite.parse import PARSER_FAILS
+from rewrite.parse.bounds import tree_of
+from rewrite.parse.parse import PARSER_FAILS
 
 LIMIT_S = 0.25
 _DEPTHS = (13, 60, 190)

@@ -18,9 +18,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from accelerator.errors import AcceleratorError
-from accelerator.plans import PlainPlan
-from accelerator.session import Accelerator
-from accelerator.verification import differ, differ_sorted
+from accelerator.planning.plans import PlainPlan
+from accelerator.services.verification.compare import differ, differ_sorted
+from accelerator.session.session import Accelerator
 from fuzz.select import Select
 
 FAILURES = (

@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 import accelerator
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from bench.steps import noise_into
 from fuzz import door, raising, unreadable
 from fuzz.changes import change

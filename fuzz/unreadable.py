@@ -18,7 +18,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from fuzz.select import Output, Select
 
 _KINDS = {

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from fuzz import values
 from fuzz.cubes import Cube, random_cube
 from fuzz.data import filling

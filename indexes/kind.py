@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from indexes.domains import Key
 from indexes.question import Question
-from indexes.rows import RowVerdict
+from indexes.row_verdict import RowVerdict
 
 Clauses = tuple[tuple[int, ...], ...]
 """Hashes (64 bits, unsigned): of each clause at least one is in every file that holds a match."""

@@ -45,7 +45,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The text has all of these tokens, as `tokens.py` cuts it; `folded`: case doesn't count.
+    """The text has all of these tokens, as `text/tokens.py` cuts it; `folded`: case doesn't count.
 
     Tokens that are folded are given so.
     """

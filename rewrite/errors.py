@@ -6,7 +6,7 @@ Errors of storage, builds and configuration stand in `accelerator.errors`, under
 
 from __future__ import annotations
 
-from rewrite.place import Place, offset_of, place_of
+from rewrite.text.source_position import Place, offset_of, place_of
 
 
 class AcceleratorError(Exception):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from accelerator.common.progress import Progress, SilentProgress
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
@@ -24,7 +25,6 @@ from accelerator.errors import (
     StoreConflictError,
 )
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.progress import Progress, SilentProgress
 from accelerator.store import SegmentRecord, Store
 from cubes.job_error import JobError
 

@@ -70,7 +70,7 @@ def recommendations_command(table: str | None, *, options: Options) -> None:
 def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) -> None:
     """Do what was advised: make and drop cubes and indexes; orders by their id alone."""
     from accelerator.cli.output import answer_json, print_answer, print_json
-    from accelerator.constraints.property import quoted
+    from accelerator.query.statements.constraint import quoted
 
     if bool(ids) == bool(table):
         raise click.UsageError("name the recommendations, or the table by --table")
@@ -92,7 +92,7 @@ def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) 
 def results_command(table: str | None, *, options: Options) -> None:
     """List what was applied, with what it promised and what it gained since."""
     from accelerator.cli.output import answer_json, print_json
-    from rewrite.printable import one_line
+    from rewrite.text.printable import one_line
 
     with options.session() as session:
         on = f" ON {table}" if table else ""
@@ -109,7 +109,7 @@ def results_command(table: str | None, *, options: Options) -> None:
 
 
 def _came_of(row: Mapping[str, Any]) -> str:
-    from accelerator.plans.told import size
+    from accelerator.planning.plans.explain_tree import size
 
     if row["gain_ms_per_day"] is None:
         return row["reason"] or f"frees {size(row['promised_bytes'])}"
@@ -129,7 +129,7 @@ def _came_of(row: Mapping[str, Any]) -> str:
 
 def _print(answer: Answer, options: Options) -> None:
     from accelerator.cli.output import answer_json, print_json
-    from rewrite.printable import one_line
+    from rewrite.text.printable import one_line
 
     if options.json:
         print_json(answer_json(answer))
@@ -151,7 +151,7 @@ def _print(answer: Answer, options: Options) -> None:
 
 
 def _figures(row: Mapping[str, Any]) -> str:
-    from accelerator.plans.told import size
+    from accelerator.planning.plans.explain_tree import size
 
     if row["action"].startswith("DROP "):
         return f"{row['reason']}; frees {size(row['bytes'])}"

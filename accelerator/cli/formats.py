@@ -141,8 +141,8 @@ def _lacks_words(kind: pa.DataType) -> bool:
 def _texts(column: pa.Array) -> pa.Array:
     import pyarrow as pa
 
-    from accelerator.python_values import rows_of
-    from accelerator.shown import text_value
+    from accelerator.common.arrow.python_values import rows_of
+    from accelerator.common.display import text_value
 
     values = (row[0] for row in rows_of(pa.table([column], names=["v"])))
     return pa.array([None if one is None else text_value(one) for one in values], pa.string())

@@ -22,10 +22,10 @@ from accelerator.cli.advice import (
     results_command,
 )
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
-from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
 from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
+from accelerator.cli.serve import serve_command
 from accelerator.cli.terminal import printing, say
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ def shell_command(timeout: float | None, create: bool, *, options: Options) -> N
     Where standard input is no terminal its statements are run, as by `accelerator sql`.
     """
     if _is_at_terminal() and not options.json:
-        from accelerator.cli.shell import run_shell
+        from accelerator.cli.shell.shell import run_shell
 
         sys.exit(run_shell(lambda: options.opened(create=create), timeout))
-    from accelerator.statements.text import split_statements
+    from rewrite.text.first_look import split_statements
 
     found = split_statements(sys.stdin.read()) if sys.stdin is not None else []
     if not found:
@@ -196,7 +196,7 @@ def _run(
     options: Options,
 ) -> None:
     """Each statement in turn; its rows in that format."""
-    from accelerator.statements.text import first_word
+    from rewrite.text.first_look import first_word
 
     options = replace(options, json=name == "json")
     if name in ("arrow", "parquet") and len(asked) > 1:
@@ -240,7 +240,7 @@ def export_command(
     """
     from accelerator.cli.export import export, format_of
     from accelerator.cli.output import print_json
-    from accelerator.plans.told import counted
+    from accelerator.planning.plans.explain_tree import counted
 
     statement = one_statement(sql, file)
     chosen = format_of(target, name)
@@ -379,7 +379,7 @@ def build_command(
 ) -> None:
     """Build what the named cubes and indexes lack; what is built already stays."""
     from accelerator.cli.output import print_json
-    from accelerator.progress import progress_for
+    from accelerator.common.progress import progress_for
 
     if not cubes and not indexes and not table:
         raise click.UsageError("name the cubes or indexes to build, or give --table")
@@ -412,7 +412,7 @@ def build_statistics_command(table: str, columns: tuple[str, ...], *, options: O
     After an append only the new files are read. SHOW STATISTICS shows what was found.
     """
     from accelerator.cli.output import print_json
-    from accelerator.progress import progress_for
+    from accelerator.common.progress import progress_for
 
     began = time.monotonic()
     with options.session(spin=False) as session:
@@ -436,7 +436,7 @@ def build_statistics_command(table: str, columns: tuple[str, ...], *, options: O
 @common
 def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
     """Merge the small segments of the named cubes."""
-    from accelerator.constraints.property import quoted
+    from accelerator.query.statements.constraint import quoted
 
     with options.session() as session:
         _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
@@ -450,7 +450,7 @@ _MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
 def doctor_command(*, options: Options) -> None:
     """Check Java, packages, catalogs and store; exit code 1 if something stands in the way."""
     from accelerator.cli.output import print_json
-    from accelerator.doctor import examine
+    from accelerator.session.doctor import examine
 
     found = []
     for one in examine(options.session_itself):
@@ -471,7 +471,7 @@ def doctor_command(*, options: Options) -> None:
 @common
 def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None:
     """Bring a dropped cube back from the recycle bin, built as it was."""
-    from accelerator.constraints.property import quoted
+    from accelerator.query.statements.constraint import quoted
 
     under = f" AS {quoted(new_name)}" if new_name else ""
     with options.session() as session:
@@ -565,9 +565,9 @@ def serve_maintenance_command(
     Cubes and indexes are brought up to date, as ALTER CUBE or ALTER INDEX … SET REFRESH says.
     Several of these may run over one store.
     """
-    from accelerator.cli.serving import serve
+    from accelerator.cli.maintenance import serve
     from accelerator.gateway.settings import GatewaySettings
-    from accelerator.maintenance.daemon import Schedule
+    from accelerator.services.maintenance.daemon import Schedule
 
     schedule = Schedule(
         interval_minutes * 60, jitter, full_every, snapshots, refresh=not no_refresh
@@ -587,7 +587,7 @@ def serve_maintenance_command(
 @common
 def validate_command(table: str, constraint: str | None, *, options: Options) -> None:
     """Check a table's constraints on its data; exit code 1 if one doesn't hold."""
-    from accelerator.constraints.property import quoted
+    from accelerator.query.statements.constraint import quoted
 
     with options.session() as session:
         shown = f"SHOW CONSTRAINTS ON {table}"

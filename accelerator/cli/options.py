@@ -17,7 +17,7 @@ from accelerator.errors import ConfigError
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
-    from accelerator.session import Accelerator
+    from accelerator.session.session import Accelerator
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Options:
 
         def opened() -> Session:
             if first and self.is_own:
-                from accelerator.at_once.early import check_early
+                from accelerator.session.early_check import check_early
 
                 check_early(settings_of(self.warehouse, self.config), first)
             return self.opened(create=create)
@@ -112,7 +112,7 @@ def sql_input(command: Callable[..., None]) -> Callable[..., None]:
 
 def statements(sql: str | None, file: TextIO | None) -> list[str]:
     """Those that were given; UsageError for none."""
-    from accelerator.statements.text import split_statements
+    from rewrite.text.first_look import split_statements
 
     if sql is not None and file is not None:
         raise click.UsageError("give the SQL as an argument or by --file, not both")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.cli.session import Answer
 from accelerator.cli.terminal import say
-from accelerator.python_values import rows_of
-from accelerator.shown import (
+from accelerator.common.arrow.python_values import rows_of
+from accelerator.common.display import (
     fitting,
     footer,
     json_value,
@@ -23,7 +23,7 @@ from accelerator.shown import (
 )
 
 if TYPE_CHECKING:
-    from accelerator.verification import Verification
+    from accelerator.services.verification.compare import Verification
 
 
 def print_json(document: object) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from accelerator.cli.terminal import say, without_ctrl_c
-from rewrite.printable import printable
+from rewrite.text.printable import printable
 
 _DEFAULT = "less -SR"
 

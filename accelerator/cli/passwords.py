@@ -16,7 +16,7 @@ def password_command(stdin: bool) -> None:
 
     It's asked for twice and isn't shown. What is printed goes behind `password =`.
     """
-    from accelerator.gateway.access.passwords import BYTES_MAX, hash_password
+    from accelerator.gateway.access.login.passwords import BYTES_MAX, hash_password
 
     if stdin:
         given = sys.stdin.readline(BYTES_MAX + 2) if sys.stdin is not None else ""

@@ -28,7 +28,7 @@ def sample_command(folder: Path, as_json: bool) -> None:
     """
     from accelerator.cli.output import print_json
     from accelerator.cli.session import exit_code, say_json, say_plainly
-    from accelerator.iceberg.sample_data import make_sample
+    from accelerator.iceberg.writes.sample_data import make_sample
 
     step = ""
 

@@ -24,20 +24,20 @@ from accelerator.errors import AcceleratorError, CancelledError, StatementTimeou
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from accelerator.advisor.told import Advised
-    from accelerator.config import Config
-    from accelerator.maintenance.daemon import Schedule, Vacuumed
-    from accelerator.progress import Progress
-    from accelerator.refresh.service import Refreshed
-    from accelerator.sketching.building import BuiltStatistics
-    from accelerator.verification import Verification
+    from accelerator.common.config.config import Config
+    from accelerator.common.progress import Progress
+    from accelerator.services.advisor.report import Advised
+    from accelerator.services.maintenance.daemon import Schedule, Vacuumed
+    from accelerator.services.refresh.service import Refreshed
+    from accelerator.services.statistics.build import BuiltStatistics
+    from accelerator.services.verification.compare import Verification
 
 EXIT_CANCELLED = 130
 _STACK = re.compile(r"\s+(at |\.\.\. \d+ more|Suppressed: )")
 
 
 class Metrics(Protocol):
-    """A statement's figures, as `accelerator.metrics.Metrics` has them."""
+    """A statement's figures, as `accelerator.common.statement_metrics.Metrics` has them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -151,7 +151,7 @@ def open_session(
 
 
 def _opened(config: Config, create: bool) -> Session:
-    from accelerator.opening import open_loaded
+    from accelerator.session.opening import open_loaded
 
     opened = open_loaded(config, create=create)
     opened.source = opened.source or "accelerator cli"
@@ -162,7 +162,7 @@ def settings_of(
     warehouse: str | None, config_file: str | None, settings: Mapping[str, Any] = _NONE
 ) -> Config:
     """The settings of such a session; UsageError where no warehouse is named."""
-    from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
+    from accelerator.common.config.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
 
     if warehouse is None and config_file is None:
         if Path(FILE_NAME).is_file():

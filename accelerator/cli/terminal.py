@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from rewrite.printable import printable
+from rewrite.text.printable import printable
 
 EXIT_PIPE = 141
 """As a shell tells of a process that SIGPIPE has ended."""

@@ -14,8 +14,8 @@ from accelerator.client.http import Http, part
 from accelerator.client.runs import Run
 from accelerator.client.streams import read
 from accelerator.client.tables import Table
-from rewrite.dotted import parts_of
 from rewrite.errors import StatementError
+from rewrite.identifiers.qualified_name import parts_of
 
 
 def connect(

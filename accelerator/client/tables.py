@@ -9,7 +9,7 @@ from typing import Any
 
 from accelerator.client.http import Http, Json, part
 from accelerator.client.streams import written
-from rewrite.dotted import joined
+from rewrite.identifiers.qualified_name import joined
 
 _ARROW = "application/vnd.apache.arrow.stream"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from accelerator.log_lines import in_one_line
+from accelerator.common.log_lines import in_one_line
 
 if TYPE_CHECKING:
-    from accelerator.config import Config
+    from accelerator.common.config.config import Config
     from accelerator.gateway.serving import Running
     from accelerator.gateway.settings import GatewaySettings
 

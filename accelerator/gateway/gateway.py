@@ -23,41 +23,41 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError, UntranslatedError
-from accelerator.gateway.access.access import GATEWAY, Access, Object
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.access.files.watched import Reloaded, Watched
+from accelerator.gateway.access.grants import GATEWAY, Access, Object
+from accelerator.gateway.access.login.tls import Tls
+from accelerator.gateway.access.login.users import User, Users
 from accelerator.gateway.access.policy import Policy
 from accelerator.gateway.access.roles import SYSTEM, enabled_roles
-from accelerator.gateway.access.tls import Tls
-from accelerator.gateway.access.users import User, Users
-from accelerator.gateway.access.watched import Reloaded, Watched
-from accelerator.gateway.answering import LONG, Answering
-from accelerator.gateway.cache import Made
-from accelerator.gateway.client_sessions import PROPERTIES, Wishes, changes
-from accelerator.gateway.ending import Ending
-from accelerator.gateway.estimates import Estimates
-from accelerator.gateway.history import SHOWN_MAX, History, Record, Wanted, slow_line
-from accelerator.gateway.limits import Admission, Limit, Slot, Who
-from accelerator.gateway.maintenance import Maintenance
-from accelerator.gateway.monitoring import Monitoring, Parts
-from accelerator.gateway.query_log import opened
-from accelerator.gateway.query_log import record as logged
+from accelerator.gateway.admission.admission import Admission, Limit, Slot, Who
+from accelerator.gateway.admission.memory_estimates import Estimates
+from accelerator.gateway.monitoring.history import SHOWN_MAX, History, Record, Wanted, slow_line
+from accelerator.gateway.monitoring.kill import Ending
+from accelerator.gateway.monitoring.prometheus import Monitoring, Parts
+from accelerator.gateway.monitoring.query_log import opened
+from accelerator.gateway.monitoring.query_log import record as logged
+from accelerator.gateway.monitoring.timeline import Timeline
+from accelerator.gateway.monitoring.tracing import Tracing
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements import Page, Pages, Statement
-from accelerator.gateway.timeline import Timeline
-from accelerator.gateway.tracing import Tracing
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.kinds import ClientSession, Request
-from accelerator.gateway.trino.requests import request
+from accelerator.gateway.statements.answer_cache import Made
+from accelerator.gateway.statements.answers import LONG, Answering
+from accelerator.gateway.statements.statement import Page, Pages, Statement
+from accelerator.gateway.statements.unread import Unread
+from accelerator.gateway.trino.json.encode import encode, pages
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.nodes import ClientSession, Request
+from accelerator.gateway.trino.requests.parse import request
+from accelerator.gateway.trino.session_properties import PROPERTIES, Wishes, changes
 from accelerator.gateway.trino.types import columns
-from accelerator.gateway.trino.values import encode, pages
-from accelerator.gateway.unread import Unread
-from accelerator.gateway.warming import Warming
 from accelerator.gateway.workers.messages import Header, rows_of
-from accelerator.gateway.workers.pool import OF_ONE, Frame, Pool, PoolSettings
-from accelerator.maintenance.daemon import Schedule
+from accelerator.gateway.workers.pool.maintenance import Maintenance
+from accelerator.gateway.workers.pool.pool import OF_ONE, Frame, Pool, PoolSettings
+from accelerator.gateway.workers.pool.warming import Warming
+from accelerator.services.maintenance.daemon import Schedule
 
 _log = logging.getLogger("accelerator.gateway")
 _INLINE_CELLS = 2000
@@ -305,9 +305,9 @@ class Gateway:
 
     def _take(self, statement: Statement, asked: Request) -> None:
         """Takes what runs for the statement, and its roles; RoleNotFoundError."""
-        if isinstance(asked, kinds.Run) and not asked.placed:
+        if isinstance(asked, nodes.Run) and not asked.placed:
             statement.runs = asked.sql
-        if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
+        if not isinstance(asked, nodes.SetRole):  # which mends a role that is no more
             statement.enabled = enabled_roles(statement.user, statement.client.roles)
 
     async def _kept(
@@ -493,26 +493,26 @@ class Gateway:
             async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
                 async for frame in frames:
                     figures.state = "RUNNING"
-                    if isinstance(asked, kinds.Use):  # there is such a schema
+                    if isinstance(asked, nodes.Use):  # there is such a schema
                         continue
                     async with aclosing(self._of_frame(statement, frame)) as made:
                         async for page in made:
                             yield page
-        if isinstance(asked, kinds.Use):
+        if isinstance(asked, nodes.Use):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
 
     def _page_at_once(self, statement: Statement, asked: Request) -> Page | None:
         """The page of a request about the session, which takes no worker; None for others."""
-        if isinstance(asked, kinds.Refused):
+        if isinstance(asked, nodes.Refused):
             raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
-        if statement.arrow and isinstance(asked, kinds.OfSession | kinds.KillQuery):
+        if statement.arrow and isinstance(asked, nodes.OfSession | nodes.KillQuery):
             raise UntranslatedError(
                 "a query of the API has no session", hint="ask by Trino's protocol"
             )
-        if isinstance(asked, kinds.KillQuery):
+        if isinstance(asked, nodes.KillQuery):
             self._kill(statement, asked)
-        elif isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
+        elif isinstance(asked, nodes.OfSession) and not isinstance(asked, nodes.Use):
             self._change(statement, asked)
         else:
             return None
@@ -527,7 +527,7 @@ class Gateway:
             return True
         return self._policy is not None and access.may("kill", Object("user", (of,)))
 
-    def _kill(self, statement: Statement, asked: kinds.KillQuery) -> None:
+    def _kill(self, statement: Statement, asked: nodes.KillQuery) -> None:
         def may_end(by: str, of: str) -> bool:
             return self.may_end(statement.principal, self.rights(statement), by=by, of=of)
 
@@ -537,10 +537,10 @@ class Gateway:
         self._ending.end(asked.id, asked.message, may_end, told)
         statement.update_type, statement.columns = "CALL", columns(_RESULT)
 
-    def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
-        if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:
+    def _change(self, statement: Statement, asked: nodes.OfSession) -> None:
+        if isinstance(asked, nodes.SetAuthorization) and asked.user is not None:
             self.impersonated(statement.user, asked.user, statement.address)
-        if isinstance(asked, kinds.SetRole):
+        if isinstance(asked, nodes.SetRole):
             chosen = asked.role if asked.role in ("ALL", "NONE") else f"ROLE{{{asked.role}}}"
             enabled_roles(statement.user, {asked.catalog or SYSTEM: chosen})
         found = changes(asked, statement.client)
@@ -582,8 +582,8 @@ class Gateway:
             for one in PROPERTIES.values()
         ]
         return {
-            **kinds.to_dict(asked),
-            "client": kinds.session_to_dict(client) | {"user": statement.user.name},
+            **nodes.to_dict(asked),
+            "client": nodes.session_to_dict(client) | {"user": statement.user.name},
             "login": self._who(statement).user,
             "access": self.rights(statement).to_json(),
             "log_of": self._seen_of(statement),
@@ -616,7 +616,7 @@ class Gateway:
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
         """The newest statements, for `system.runtime.queries`, of which the user may know."""
-        if not isinstance(asked, kinds.Run) or "runtime" not in asked.sql.lower():
+        if not isinstance(asked, nodes.Run) or "runtime" not in asked.sql.lower():
             return []
         of = self._seen_of(statement)
         return [
@@ -650,7 +650,7 @@ def _size(sql: str, client: ClientSession) -> int:
 
 def _asks_for_log(asked: Request) -> bool:
     """Whether it may read the query log, into which what has ended is written first."""
-    sql = asked.sql.lower() if isinstance(asked, kinds.Run | kinds.Explain) else ""
+    sql = asked.sql.lower() if isinstance(asked, nodes.Run | nodes.Explain) else ""
     return "query_log" in sql or "queries" in sql
 
 

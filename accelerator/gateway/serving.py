@@ -16,10 +16,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.server import Server
+from accelerator.gateway.http.trino_server import Server
 from accelerator.gateway.settings import GatewaySettings
 
 _log = logging.getLogger("accelerator.gateway")

@@ -1,7 +1,8 @@
 """The gateway's settings: the table `[gateway]` of the configuration file, and the environment.
 
-The file's other settings are the sessions' (`config.py`). A file in a warehouse can't have the
-table: whoever writes tables could let everybody in. `docs/reference/gateway.md` lists the same.
+The file's other settings are the sessions' (`common/config/config.py`). A file in a warehouse can't
+have the table: whoever writes tables could let everybody in. `docs/reference/gateway.md` lists the
+same.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from accelerator.config import ENV_FILE, FILE_NAME, GATEWAY, GATEWAY_PREFIX, Config
+from accelerator.common.config.config import ENV_FILE, FILE_NAME, GATEWAY, GATEWAY_PREFIX, Config
+from accelerator.common.config.fields import check_all, from_file, parsed, setting
+from accelerator.common.http_hosts import configured_host
 from accelerator.errors import ConfigError
-from accelerator.http_hosts import configured_host
-from accelerator.setting_fields import check_all, from_file, parsed, setting
 
 _PAGE = "gateway.md"
 _MIB = 1024**2
@@ -307,7 +308,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 def check_place(file: Path, config: Config) -> None:
     """ConfigError where those who write tables may have written the gateway's settings."""
-    from accelerator.config import is_in_warehouse
+    from accelerator.common.config.config import is_in_warehouse
 
     if from_file(file).get(GATEWAY) and is_in_warehouse(file, config):
         raise ConfigError(

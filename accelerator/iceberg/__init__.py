@@ -10,22 +10,22 @@ from pyiceberg.typedef import IcebergBaseModel, IcebergRootModel
 for _model in (IcebergBaseModel, IcebergRootModel):
     _model.model_config["defer_build"] = True
 
-from accelerator.iceberg.catalogs import CatalogSettings
+from accelerator.iceberg.catalogs.readers import CatalogSettings
 from accelerator.iceberg.errors import (
     CatalogError,
     CatalogReadOnlyError,
     EqualityDeletesError,
     NeedsSparkError,
 )
-from accelerator.iceberg.files import DeleteRef, LiveFile
-from accelerator.iceberg.identity import PartitionField
 from accelerator.iceberg.lake import Lake
-from accelerator.iceberg.listings import ManifestCacheSettings
-from accelerator.iceberg.loaded import NamedTable
-from accelerator.iceberg.pin import Pin
-from accelerator.iceberg.pinned import PinnedTable
-from accelerator.iceberg.sketches import Sketched, TableSizes
-from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
+from accelerator.iceberg.pins.named_table import NamedTable
+from accelerator.iceberg.pins.pin import Pin
+from accelerator.iceberg.pins.pinned_table import PinnedTable
+from accelerator.iceberg.state_cache import ManifestCacheSettings
+from accelerator.iceberg.statistics.sketches import Sketched, TableSizes
+from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
+from accelerator.iceberg.tables.partition_specs import PartitionField
+from accelerator.iceberg.tables.unreadable import RawMetadata, UnreadableTableError
 
 __all__ = [
     "CatalogError",

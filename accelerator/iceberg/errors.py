@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from pyiceberg import exceptions
 
+from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError, EngineError
-from accelerator.redaction import redacted
 
 
 class CatalogError(AcceleratorError):

@@ -15,8 +15,8 @@ from typing import Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
-from accelerator.local_uri import path_of
-from accelerator.regular import open_file
+from accelerator.common.file_uri import path_of
+from accelerator.common.safe_files import open_file
 
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""

@@ -11,27 +11,25 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from accelerator.common.lru_cache import Recent
 from accelerator.errors import UnknownTableError
-from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings, JvmLocated
+from accelerator.iceberg.catalogs.choose import catalogs_of, reader_of
+from accelerator.iceberg.catalogs.readers import CatalogReader, CatalogSettings, JvmLocated
+from accelerator.iceberg.catalogs.views import ViewDefinition
 from accelerator.iceberg.errors import CatalogError
-from accelerator.iceberg.identity import (
-    identity_of,
-)
 from accelerator.iceberg.io import local_path
-from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
-from accelerator.iceberg.loaded import Loaded, loaded_from
-from accelerator.iceberg.pin import Pin
-from accelerator.iceberg.pinned import PinnedTable
-from accelerator.iceberg.readers import catalogs_of, reader_of
-from accelerator.iceberg.schema import resolve_state, table_facts
-from accelerator.iceberg.unreadable import Unparsed, state_refusal
-from accelerator.iceberg.views import ViewDefinition
-from accelerator.recent import Recent
-from rewrite.dotted import joined
+from accelerator.iceberg.pins.named_table import Loaded, loaded_from
+from accelerator.iceberg.pins.pin import Pin
+from accelerator.iceberg.pins.pinned_table import PinnedTable
+from accelerator.iceberg.state_cache import Listings, ManifestBytes, ManifestCacheSettings
+from accelerator.iceberg.tables.partition_specs import identity_of
+from accelerator.iceberg.tables.schema import resolve_state, table_facts
+from accelerator.iceberg.tables.unreadable import Unparsed, state_refusal
 from rewrite.facts import At, ViewFacts
+from rewrite.identifiers.qualified_name import joined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.manifest_jobs import ManifestJobs
+    from accelerator.iceberg.manifests.job import ManifestJobs
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept

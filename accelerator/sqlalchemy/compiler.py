@@ -18,8 +18,8 @@ from sqlalchemy.sql.selectable import FromClause, TableClause
 from sqlalchemy.types import Float, Integer, Interval, NullType, String, TypeDecorator
 
 from accelerator.errors import ParameterError, StatementError
-from accelerator.parameters import literal
-from rewrite.dotted import parts_of
+from accelerator.query.parameters import literal
+from rewrite.identifiers.qualified_name import parts_of
 
 _READS = "this dialect only reads: write by Spark, or give the statement as a text"
 

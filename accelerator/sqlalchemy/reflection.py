@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from accelerator.constraints.declared import Constraint, constraints_of
 from accelerator.errors import StatementError
 from accelerator.iceberg import Lake
+from accelerator.services.ddl.constraints.declare import Constraint, constraints_of
 from accelerator.sqlalchemy.types import sqlalchemy_type
-from rewrite.dotted import joined, parts_of
+from rewrite.identifiers.qualified_name import joined, parts_of
 
 _ANY = "t"
 """Whatever the name of a table is, its namespace is the same."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from accelerator.store.adding import Added
-from accelerator.store.files import local_folders, local_path
+from accelerator.store.add_segments import Added
+from accelerator.store.files.files import local_folders, local_path
+from accelerator.store.log.registry import RegistryVersion
+from accelerator.store.log.table_version import TableVersion
 from accelerator.store.records import (
     BESIDE,
     CoveredFile,
@@ -14,10 +16,8 @@ from accelerator.store.records import (
     Job,
     SegmentRecord,
 )
-from accelerator.store.registry import RegistryVersion
-from accelerator.store.retention import Line, Report, Retention
 from accelerator.store.store import Store, segment_id
-from accelerator.store.table import TableVersion
+from accelerator.store.vacuum.retention import Line, Report, Retention
 
 __all__ = [
     "BESIDE",

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from accelerator.errors import StoreError
-from accelerator.store.files import Files
+from accelerator.store.files.files import Files
 
 LEASE_MS = 600_000
 # The reader stops trusting a lease this long before it ends, and the vacuum starts ignoring it this

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelerator.advisor.values import text_of, whole_of
-from accelerator.store.names import name_of
+from accelerator.common.json_checks import text_of, whole_of
+from accelerator.store.files.names import name_of
 
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
 Json = dict[str, Any]
@@ -28,7 +28,8 @@ class CubeRecord:
 
     `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
     PUBLISH CUBE keeps for other engines; `disabled` says why no query is answered from it.
-    `refresh` says when it's brought up to date (`refresh/when.py`); None: as the setting says.
+    `refresh` says when it's brought up to date (`common/config/refresh_schedule.py`); None: as the
+    setting says.
     """
 
     id: str

@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accelerator.advisor.values import text_of, whole_of
+from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.redaction import redacted
 from accelerator.errors import (
     UNFIT,
     CubeNotFoundError,
@@ -26,14 +27,16 @@ from accelerator.errors import (
     StoreConflictError,
     StoreError,
 )
-from accelerator.redaction import redacted
-from accelerator.store.adding import Added, add_segments, holds
-from accelerator.store.chunks import read_json
-from accelerator.store.entries import is_draft
-from accelerator.store.files import Files, local_folders, local_path, open_files
+from accelerator.store.add_segments import Added, add_segments, holds
+from accelerator.store.files.entries import is_draft
+from accelerator.store.files.files import Files, local_folders, local_path, open_files
+from accelerator.store.files.names import name_of, strays
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
-from accelerator.store.log import VersionedLog
-from accelerator.store.names import name_of, strays
+from accelerator.store.log.chunks import read_json
+from accelerator.store.log.registry import FOLDER, RegistryCodec, RegistryVersion
+from accelerator.store.log.table_log import TableLog
+from accelerator.store.log.table_version import TableVersion
+from accelerator.store.log.versioned_log import VersionedLog
 from accelerator.store.records import (
     CubeRecord,
     IndexRecord,
@@ -41,13 +44,10 @@ from accelerator.store.records import (
     SegmentRecord,
     artifacts_prefix,
 )
-from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
-from accelerator.store.retention import CountedFiles, Report, Retention
-from accelerator.store.table import TableVersion
-from accelerator.store.table_log import TableLog
+from accelerator.store.vacuum.retention import CountedFiles, Report, Retention
 
 if TYPE_CHECKING:
-    from accelerator.store.expiry import Unusable
+    from accelerator.store.vacuum.expiry import Unusable
 
 
 class Store:
@@ -465,18 +465,18 @@ class Store:
         unusable: Unusable | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> Report:
-        """Deletes one table's garbage; see `vacuum.py`.
+        """Deletes one table's garbage; see `store/vacuum/vacuum.py`.
 
         With `full` orphans of dead writers too, and old versions of the registry. `unusable` tells
         which segments no snapshot of the table can use: they're forgotten first. `check` is called
         before each request, in any thread; what it raises ends the vacuum as a failed request does.
         """
         # Statements don't vacuum: a first answer would wait for these imports.
-        from accelerator.store.deleter import Pace
-        from accelerator.store.expiry import expire
-        from accelerator.store.orphans import sweep
-        from accelerator.store.registry_vacuum import vacuum_registry
-        from accelerator.store.vacuum import Scene, vacuum
+        from accelerator.store.vacuum.deleter import Pace
+        from accelerator.store.vacuum.expiry import expire
+        from accelerator.store.vacuum.orphans import sweep
+        from accelerator.store.vacuum.registry import vacuum_registry
+        from accelerator.store.vacuum.vacuum import Scene, vacuum
 
         if not dry_run:
             self.check_writable()

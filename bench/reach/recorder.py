@@ -252,16 +252,16 @@ def _tools(tree: Path) -> list[tuple[str, str]]:
 
 def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
     """Returns a function that asks one statement of Trino's, by metadata or by a plan."""
-    from accelerator.gateway.access.access import Access
-    from accelerator.gateway.metadata import Given as GatewayFacts
-    from accelerator.gateway.metadata import Metadata
-    from accelerator.gateway.trino import kinds
-    from accelerator.gateway.trino.requests import request
+    from accelerator.gateway.access.grants import Access
+    from accelerator.gateway.catalog import Given as GatewayFacts
+    from accelerator.gateway.catalog import Metadata
+    from accelerator.gateway.trino.requests import nodes
+    from accelerator.gateway.trino.requests.parse import request
     from rewrite.client import Client
 
     metadata = Metadata(session.services.lake, version="476")
     capable = frozenset(("PARAMETRIC_DATETIME",))
-    asks = kinds.ClientSession(user="ann", catalog="lake", schema="ssb", capabilities=capable)
+    asks = nodes.ClientSession(user="ann", catalog="lake", schema="ssb", capabilities=capable)
     client = Client(
         catalog="lake", schema="ssb", user="ann", time_zone="UTC", version="476", now=_NOW
     )
@@ -270,15 +270,15 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
     def ask(sql: str) -> dict[str, Any]:
         try:
             asked = request(sql, asks)
-            if isinstance(asked, kinds.Refused | kinds.KillQuery):
+            if isinstance(asked, nodes.Refused | nodes.KillQuery):
                 return {"by": "refused", "code": type(asked).__name__}
-            if isinstance(asked, kinds.Explain):
-                asked = kinds.Run(asked.sql)
-            if isinstance(asked, kinds.OfSession):
+            if isinstance(asked, nodes.Explain):
+                asked = nodes.Run(asked.sql)
+            if isinstance(asked, nodes.OfSession):
                 return {"by": "metadata"}
             if metadata.answer(asked, asks, sees, GatewayFacts(), lambda _full: None) is not None:
                 return {"by": "metadata"}
-            if not isinstance(asked, kinds.Run):
+            if not isinstance(asked, nodes.Run):
                 return {"by": "refused", "code": type(asked).__name__}
             statement = session.queries.read(asked.sql, "trino", client)
             return of_plan(session.queries.plan(statement)[0])

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from accelerator.verification import differ
-from rewrite.parse import parse
+from accelerator.services.verification.compare import differ
+from rewrite.parse.parse import parse
 
 Ask = Callable[[str], pa.Table]
 

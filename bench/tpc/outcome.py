@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.metrics import Metrics
-from accelerator.session import Accelerator
+from accelerator.common.statement_metrics import Metrics
+from accelerator.session.session import Accelerator
 from bench.report import Report
 from bench.steps import Steps
 from bench.tpc.compare import differences

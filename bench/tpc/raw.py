@@ -21,7 +21,7 @@ from rich.console import Console
 
 import accelerator
 from accelerator.iceberg.io import local_path
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into

@@ -11,11 +11,11 @@ from indexes.kind import Blob, Clauses, Column, Kind, Options
 from indexes.kinds.bitmap import Bitmap
 from indexes.kinds.bloom import BLOOM
 from indexes.kinds.bounds import BOUNDS
-from indexes.kinds.ngram import NGRAM_BLOOM
 from indexes.kinds.ngram_bitmap import NGRAM_BITMAP
+from indexes.kinds.ngram_bloom import NGRAM_BLOOM
 from indexes.kinds.range import RANGE
-from indexes.kinds.token import TOKEN_BLOOM
 from indexes.kinds.token_bitmap import TOKEN_BITMAP
+from indexes.kinds.token_bloom import TOKEN_BLOOM
 from indexes.question import Question
 
 

@@ -3,7 +3,7 @@
 Exact for equality, IN, comparisons, IS NULL and LIKE, and so for what NOT makes of them, where the
 blob has rows and few enough bytes are to be read; else what is told encloses the answer. By default
 a blob has rows where these take no more bytes than the column does, else blocks of rows alone. NaN
-is a value, above all numbers. `cells.py` makes answers of the index alone. No blob
+is a value, above all numbers. `inverted/cells.py` makes answers of the index alone. No blob
 is built for a file of more than `ndv_max` values, or of more than 64 MB of them.
 """
 
@@ -19,13 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
-from indexes.dictionary import key_of, to_values
 from indexes.domains import BYTES, Key, NotIndexableError, domain_of, scale_of
-from indexes.inverted import TYPE, Inverted, keys_of, open_blob
-from indexes.inverted_writer import Codes, Shape, rows_pay, write
+from indexes.inverted.dictionary import key_of, to_values
+from indexes.inverted.reader import TYPE, Inverted, keys_of, open_blob
+from indexes.inverted.writer import Codes, Shape, rows_pay, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
 from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
-from indexes.rows import Between, RowVerdict
+from indexes.row_verdict import Between, RowVerdict
 
 TEXTS_MAX = 1 << 20  # bytes of a dictionary whose texts are compared one by one
 _MANY = 32  # values of a list from which on the file's are looked up in it, not it in the file's

@@ -21,6 +21,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from indexes.bloom.split_block import (
+    TYPE,
+    WORST_RATE,
+    Filter,
+    blocks_for,
+    false_positive_rate,
+    read_filter,
+)
 from indexes.domains import (
     BYTES,
     FLOAT64,
@@ -30,11 +38,10 @@ from indexes.domains import (
     keeps_meaning,
     scale_of,
 )
-from indexes.hashing import HASH, Hashes, hash_of, hashes
+from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
 from indexes.kind import Blob, Clauses, Column, OptionError, Options
 from indexes.question import Among, Question, Value
-from indexes.rows import RowVerdict
-from indexes.sbbf import TYPE, WORST_RATE, Filter, blocks_for, false_positive_rate, read_filter
+from indexes.row_verdict import RowVerdict
 
 PYBLOOM_TYPE = "acc-pybloom-v1"
 PYBLOOM_VALUES = 1 << 14

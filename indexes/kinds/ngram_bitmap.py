@@ -1,6 +1,6 @@
 """NGRAM_BITMAP: which blocks of rows have which pieces of texts, by a dictionary of their grams.
 
-For the questions of NGRAM_BLOOM and by the same grams (`analyser.py`), with no gram taken for
+For the questions of NGRAM_BLOOM and by the same grams (`text/grams.py`), with no gram taken for
 another but by 64 bits of hash. So blocks may be small: a pattern's grams, the rarest first, leave
 those that have all of them. The light blob is NGRAM_BLOOM's, a filter of the file's grams.
 docs/formats/terms.md has the bytes.
@@ -9,7 +9,7 @@ What isn't known may match: a block with a text that isn't UTF-8 or with a milli
 with more than 4 million of them, or with so many for its texts that blocks tell nothing.
 
 Building holds the grams of one block (40 MiB at most), the file's filter (1 MiB), and what
-`terms_writer.py` says: 420 MB at most, and the dictionary of 32 MB with its order.
+`inverted/terms_writer.py` says: 420 MB at most, and the dictionary of 32 MB with its order.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
-from indexes.analyser import GRAMS, LEAST_GRAM, MOST_GRAM
+from indexes.bloom.split_block import TYPE as FILTER
+from indexes.bloom.split_block import WORST_RATE, Filter, false_positive_rate
 from indexes.domains import INT64
-from indexes.gram_blocks import GramBlock, GramBlocks
-from indexes.hashing import HASH, Hashes
+from indexes.hashing.xxhash64 import HASH, Hashes
+from indexes.inverted.terms_reader import TYPE, Terms
+from indexes.inverted.terms_writer import Pairs
 from indexes.kind import Blob, Clauses, Column, Options, Read
 from indexes.kinds.bloom import bits
-from indexes.kinds.ngram import NGRAM_BLOOM, ways_of
+from indexes.kinds.ngram_bloom import NGRAM_BLOOM, ways_of
 from indexes.question import Question
-from indexes.rows import RowVerdict
-from indexes.sbbf import TYPE as FILTER
-from indexes.sbbf import WORST_RATE, Filter, false_positive_rate
-from indexes.terms import TYPE, Terms
-from indexes.terms_writer import Pairs
-from indexes.text_options import taken
+from indexes.row_verdict import RowVerdict
+from indexes.text.gram_blocks import GramBlock, GramBlocks
+from indexes.text.grams import GRAMS, LEAST_GRAM, MOST_GRAM
+from indexes.text.options import taken
 
 DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 256, "bits_per_gram": 10.0}
 _WHOLES = {

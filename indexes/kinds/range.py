@@ -1,7 +1,7 @@
 """RANGE: files in which no value lies between two bounds, for comparisons, `=`, IN and prefixes.
 
-One light blob a file, in one of three modes (`range_filters.py`), of which the file's own keys
-choose (`range_choice.py`). NULLs are in none. A file has no blob where it could leave out next to
+One light blob a file, in one of three modes (`range/filters.py`), of which the file's own keys
+choose (`range/choose.py`). NULLs are in none. A file has no blob where it could leave out next to
 nothing: where its values lie side by side, where there's one value alone, or too many to be held.
 docs/formats/range.md has the bytes.
 
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from indexes.dictionary import key_of, to_keys
 from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
+from indexes.inverted.dictionary import key_of, to_keys
 from indexes.kind import Blob, Column, Intervals, OptionError, Options
 from indexes.question import Among, Compare, Like, Question, Within
-from indexes.range_choice import chosen, distinct
-from indexes.range_filters import MODES, Keys
-from indexes.rows import RowVerdict
+from indexes.range.choose import chosen, distinct
+from indexes.range.filters import MODES, Keys
+from indexes.row_verdict import RowVerdict
 
 DEFAULTS: Options = {"bits_per_value": 10, "mode": "auto"}
 MOST_KEYS = 1 << 24
@@ -177,7 +177,7 @@ class RangeBuilder:
 
     def _of_texts(self, texts: pa.Array) -> Keys:
         """Keys behind the prefix of all so far; those so far are others where it's shorter now."""
-        from indexes import range_kernels as kernels
+        from indexes.range import kernels
 
         offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)
         offsets = offsets[texts.offset : texts.offset + len(texts) + 1]

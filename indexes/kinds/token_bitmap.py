@@ -1,15 +1,15 @@
 """TOKEN_BITMAP: which rows have which words, by a dictionary of their tokens.
 
 For `has_token` and `match`, exactly: rows that have all the words are TRUE, all others that aren't
-NULL are FALSE, but for those whose texts aren't UTF-8, of which nothing is told. `tokens.py` says
-what a text's tokens are; blobs of another release of it tell nothing. The light blob is a filter of
-the file's folded tokens. docs/formats/terms.md has the bytes.
+NULL are FALSE, but for those whose texts aren't UTF-8, of which nothing is told. `text/tokens.py`
+says what a text's tokens are; blobs of another release of it tell nothing. The light blob is a
+filter of the file's folded tokens. docs/formats/terms.md has the bytes.
 
 A term is the folded token, a zero byte, and the token itself where it's another. So those that
 `match` takes for one stand side by side, and `has_token` looks one up.
 
 A file of more than 4 million tokens, or 64 MB of them, has its filter alone. Building takes what
-`terms_writer.py` says, 420 MB at most, and what `tokenize` takes of 65,536 rows.
+`inverted/terms_writer.py` says, 420 MB at most, and what `tokenize` takes of 65,536 rows.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from indexes.analyser import folded_text
+from indexes.bloom.split_block import TYPE as FILTER
+from indexes.bloom.split_block import WORST_RATE, Filter, false_positive_rate
 from indexes.domains import BYTES
-from indexes.hashing import HASH, hash_of, hashes
+from indexes.hashing.xxhash64 import HASH, hash_of, hashes
+from indexes.inverted.terms_reader import TYPE, Terms
+from indexes.inverted.terms_writer import Pairs
 from indexes.kind import Blob, Clauses, Column, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Question, Tokens
-from indexes.rows import RowVerdict
-from indexes.sbbf import TYPE as FILTER
-from indexes.sbbf import WORST_RATE, Filter, false_positive_rate
-from indexes.terms import TYPE, Terms
-from indexes.terms_writer import Pairs
-from indexes.text_options import taken
-from indexes.tokens import ANALYSER, tokenize
+from indexes.row_verdict import RowVerdict
+from indexes.text.grams import folded_text
+from indexes.text.options import taken
+from indexes.text.tokens import ANALYSER, tokenize
 
 DEFAULTS: Options = {"rows": True, "block_rows": 1024, "bits_per_token": 10.0}
 _WHOLES = {"block_rows": (16, 1 << 20, "rows")}

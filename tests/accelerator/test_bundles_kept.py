@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelerator.maintenance.lake_garbage import LakeGarbage
+from accelerator.services.vacuum.dead_segments import LakeGarbage
 from tests.accelerator.store.samples import TABLE, file, segment
 
 

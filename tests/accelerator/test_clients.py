@@ -18,8 +18,8 @@ from accelerator.errors import (
     UnknownTableError,
     UntranslatedError,
 )
-from accelerator.session import Accelerator
-from accelerator.statements.kinds import AddConstraint, AddRelateColumn, Query
+from accelerator.query.statements.nodes import AddConstraint, AddRelateColumn, Query
+from accelerator.session.session import Accelerator
 from rewrite.client import Client
 from tests.support.pristine import Pristine, catalog_of, properties_of
 

@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import dbapi
-from accelerator.services import Services
+from accelerator.query.runtime.services import Services
 from tests.support.pristine import Pristine
 
 _BEERS = ["Cooper's", "Boag's Draught", "Carlton Cold", "Victoria Bitter", "XXXX"]

@@ -17,8 +17,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlglot import exp
 
 from accelerator import dbapi
-from accelerator.services import Services
-from rewrite.parse import parse
+from accelerator.query.runtime.services import Services
+from rewrite.parse.parse import parse
 from tests.support.pristine import catalog_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import accelerator
 from accelerator.errors import StatementError, UnknownTableError
-from accelerator.maintenance.daemon import Schedule
+from accelerator.services.maintenance.daemon import Schedule
 from accelerator.store import CoveredFile
 from tests.accelerator.store.samples import segment
 from tests.support.pristine import catalog_of

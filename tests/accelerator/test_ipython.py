@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.result import Result
+from accelerator.query.results.result import Result
 from tests.support.pristine import Pristine
 
 _NAMES = ["O'Hara", "plain", "{x} $x", None]

@@ -10,7 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Metrics, dbapi
-from accelerator.builds.handle import Build
+from accelerator.services.ddl.cubes.build_handle import Build
 from accelerator.store import Report
 from tests.support.pristine import Pristine
 

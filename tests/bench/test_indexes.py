@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from rich.console import Console
 
 import accelerator
-from accelerator.plans import RowsPlan
+from accelerator.planning.plans import RowsPlan
 from bench import index_filters, log_searches
 from bench.log_lines import job, person
 from bench.made_table import column_bytes, group_bytes

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import accelerator
-import accelerator.search
+import accelerator.planning.candidates.search
+from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import AcceleratorError
-from accelerator.metrics import Metrics
 from bench.__main__ import main
 from bench.reach import run as reach
 from bench.reach.checkout import ROOT, CheckoutError, commit_id, files_of
@@ -153,14 +153,14 @@ def test_a_planted_decline_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     counts = compare(before, _recorded(root)).counts()
     assert (counts["lost"], counts["changed"], counts["share_now"]) == (0, 0, 1.0)
 
-    usual = accelerator.search.bind_block
+    usual = accelerator.planning.candidates.search.bind_block
 
     def declining(tree: Any, *rest: Any, **more: Any) -> Any:
         if "lo_discount" in tree.sql():
-            raise accelerator.search.DeclinedError("may_raise", "Planted.")
+            raise accelerator.planning.candidates.search.DeclinedError("may_raise", "Planted.")
         return usual(tree, *rest, **more)
 
-    monkeypatch.setattr(accelerator.search, "bind_block", declining)
+    monkeypatch.setattr(accelerator.planning.candidates.search, "bind_block", declining)
     found = compare(before, _recorded(root))
     planted = [q.sql() for q in _FIRST if "lo_discount" in q.sql()]
     assert 0 < len(planted) < len(_FIRST)

@@ -21,8 +21,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from accelerator.engines.duckdb import DuckDBEngine
-from rewrite.times import UNITS
+from accelerator.engines.duckdb.engine import DuckDBEngine
+from rewrite.ir.time_truncation import UNITS
 from tests.cubes.star import connection_of, load
 from tests.support.extent import FULL, sized
 

@@ -13,17 +13,17 @@ from typing import Any, ClassVar
 
 import duckdb
 
-from accelerator.engines.duckdb import DuckDBEngine
-from cubes.build_sql import alias
+from accelerator.engines.duckdb.engine import DuckDBEngine
 from cubes.definition import CubeDefinition, define
+from cubes.sql.build import alias
 from cubes.states import STATES
-from rewrite.bind import bind_block
-from rewrite.block import Block
-from rewrite.expr import Column
+from rewrite.bind.select import bind_block
 from rewrite.facts import At, ColumnFacts, TableFacts
-from rewrite.parse import UnsureError, parse
+from rewrite.ir.block import Block
+from rewrite.ir.expr import Column
+from rewrite.parse.parse import UnsureError, parse
 from rewrite.reason import DeclinedError
-from rewrite.render import Renderer, duckdb_type
+from rewrite.render.expressions import Renderer, duckdb_type
 
 _SCHEMAS = {
     "f": "k int, g string, h string, i int, n int!, v int, w bigint, c decimal(10,2), x"

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cubes.cover_sql import RawSource, answer_sql
-from cubes.itself import itself
+from cubes.degenerate.block_cube import itself
+from cubes.sql.answer import RawSource, answer_sql
 from tests.cubes.star import block, load
 from tests.support.extent import sized
 

@@ -12,9 +12,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cubes.coverage import Coverage, cover
 from cubes.definition import FORMAT
-from cubes.freshness import Coverage, cover
-from cubes.plan import Needs
+from cubes.match_result import Needs
 from tests.cubes.star import Star, cube
 
 _CUBE = cube("SELECT f.g, d.region, sum(n) s FROM f JOIN d ON f.k = d.k GROUP BY f.g, d.region")

@@ -18,16 +18,16 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import TokenType
 
-from cubes.build_sql import (
+from cubes.definition import CubeDefinition, from_dict, to_dict
+from cubes.sql.build import (
     merge_select,
     missing_select,
     segments_select,
     stored_schema,
     unique_select,
 )
-from cubes.definition import CubeDefinition, from_dict, to_dict
+from rewrite.ir.expr_json import from_json
 from rewrite.reason import DeclinedError
-from rewrite.stored import from_json
 from tests.cubes.star import cube
 
 _SQL = (

@@ -16,8 +16,8 @@ from datasketches import kll_doubles_sketch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelerator.engines.duckdb import DuckDBEngine
-from accelerator.engines.sketches import (
+from accelerator.engines.duckdb.engine import DuckDBEngine
+from accelerator.engines.sketch_functions import (
     bitmap_count,
     bitmap_of,
     bitmap_union,
@@ -27,12 +27,12 @@ from accelerator.engines.sketches import (
     kll_quantile,
     kll_union,
 )
-from cubes.build_sql import merge_select
-from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
 from cubes.kll import SIZE_MAX, SIZE_MIN, accuracy_of, rank_error, size_for
-from cubes.match import match
-from cubes.plan import Match
+from cubes.match.match import match
+from cubes.match_result import Match
+from cubes.sql.answer import SegmentSource, answer_sql
+from cubes.sql.build import merge_select
 from tests.cubes.cases import fetch
 from tests.cubes.star import block, cells, connection_of, cube, load
 from tests.support.extent import sized

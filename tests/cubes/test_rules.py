@@ -13,12 +13,12 @@ from functools import lru_cache
 
 import pytest
 
-from cubes.build_sql import rolled_select
-from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
-from cubes.match import match
-from cubes.plan import Match
-from rewrite.block import Block
+from cubes.match.match import match
+from cubes.match_result import Match
+from cubes.sql.answer import RawSource, SegmentSource, answer_sql
+from cubes.sql.build import rolled_select
+from rewrite.ir.block import Block
 from rewrite.reason import REASONS, Declined, DeclinedError
 from tests.cubes.cases import SEEDS, Case, fetch, filled, in_duckdb, rule_cases
 from tests.cubes.star import block, cells, connection_of, cube

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
-from cubes.match import hides, match
-from cubes.plan import Match
-from rewrite.bind import bind_block
-from rewrite.block import Block
-from rewrite.expr import Column, Literal
-from rewrite.parse import parse
+from cubes.match.match import hides, match
+from cubes.match_result import Match
+from cubes.sql.answer import RawSource, SegmentSource, answer_sql
+from rewrite.bind.select import bind_block
+from rewrite.ir.block import Block
+from rewrite.ir.expr import Column, Literal
+from rewrite.parse.parse import parse
+from rewrite.parse.statement_shape import Shape, parametrised, shape_of
 from rewrite.reason import Declined, DeclinedError
-from rewrite.render import Dialect, literal, split_marks
-from rewrite.shape import Shape, parametrised, shape_of
+from rewrite.render.expressions import Dialect, literal, split_marks
 from tests.cubes.cases import RULES, Case, rule_cases
 from tests.cubes.star import Star, cube
 

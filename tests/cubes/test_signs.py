@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cubes.match import match
-from cubes.plan import Match
+from cubes.match.match import match
+from cubes.match_result import Match
 from rewrite.reason import Declined
 from tests.cubes.star import block, cube
 

@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import pytest
 
-from cubes.cover_sql import RawSource, answer_sql
-from cubes.itself import itself
-from cubes.layout import layout_of
-from cubes.plan import Match
-from rewrite.block import Block
+from cubes.degenerate.block_cube import itself
+from cubes.match_result import Match
+from cubes.merge.slot_layout import layout_of
+from cubes.sql.answer import RawSource, answer_sql
+from rewrite.ir.block import Block
 from rewrite.reason import DeclinedError
-from rewrite.split import is_split, with_only
+from rewrite.rules.split_aggregates import is_split, with_only
 from tests.cubes.cases import RULES, Case, fetch, filled, in_duckdb, rule_cases
 from tests.cubes.star import block, connection_of
 

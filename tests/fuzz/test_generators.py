@@ -17,9 +17,9 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import ArithmeticException
 
+from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import AcceleratorError
-from accelerator.metrics import Metrics
-from accelerator.plans import PlainPlan
+from accelerator.planning.plans import PlainPlan
 from fuzz import endless, unreadable, values
 from fuzz.cubes import random_cube
 from fuzz.data import filling

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_ASKING = "accelerator.gateway.workers.asking"
+_ASKING = "accelerator.gateway.workers.run_statement"
 
 
 def _hang() -> None:

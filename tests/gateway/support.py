@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
-from accelerator.gateway.access.access import Access
-from accelerator.gateway.cache import AnswerCache, Entry, Key
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.statements.answer_cache import AnswerCache, Entry, Key
 
 ROWS = 1000
 CITIES = ("Köln", "Paris", 'Wien "x"', "Rom")

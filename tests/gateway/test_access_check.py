@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accelerator
-from accelerator.constraints.property import Constraint
-from accelerator.gateway.access.access import Access, Grant, Object
 from accelerator.gateway.access.check import check, denied
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.named import Named, named
+from accelerator.gateway.access.filter_listings import visible
+from accelerator.gateway.access.grants import Access, Grant, Object
 from accelerator.gateway.access.rulings import Rulings, noting
-from accelerator.gateway.access.visible import visible
-from accelerator.statements import kinds
-from accelerator.statements.grammar import parse_statement
+from accelerator.gateway.access.table_names import Named, named
+from accelerator.query.statements import nodes
+from accelerator.query.statements.constraint import Constraint
+from accelerator.query.statements.grammar import parse_statement
 from tests.support.pristine import Pristine
 
 SECRET, OK, DIM = "lake.d.secret", "lake.d.ok", "lake.d.dim"
@@ -573,8 +573,8 @@ def test_coverage_leaves_out_artifacts_over_what_is_hidden(acc):
 
 
 def _statements():
-    query = kinds.Query("SELECT * FROM lake.d.secret", "SELECT * FROM lake.d.secret")
-    cube = kinds.CreateCube("hidden", query.bare)
+    query = nodes.Query("SELECT * FROM lake.d.secret", "SELECT * FROM lake.d.secret")
+    cube = nodes.CreateCube("hidden", query.bare)
     table = ("lake", "d", "secret")
     values = {
         "cube": cube,
@@ -594,7 +594,7 @@ def _statements():
         "what": "COMPACT",
         "when": "manual",
     }
-    for kind in get_args(kinds.Statement):
+    for kind in get_args(nodes.Statement):
         names = kind.__dataclass_fields__
         yield kind(**{n: v for n, v in values.items() if n in names})
 
@@ -602,7 +602,7 @@ def _statements():
 @pytest.mark.parametrize("statement", list(_statements()), ids=lambda one: type(one).__name__)
 def test_every_kind_of_statement_has_a_rule(acc, statement):
     """Each names what mustn't be read: a new kind without a rule of its own is denied too."""
-    if isinstance(statement, kinds.ShowQueries):  # its rows are the asker's own
+    if isinstance(statement, nodes.ShowQueries):  # its rows are the asker's own
         assert check(statement, Access(), acc.services) == frozenset()
         return
     with pytest.raises(AccessDeniedError):

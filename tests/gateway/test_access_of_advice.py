@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 
 import accelerator
-from accelerator.advisor import applying
-from accelerator.advisor.advice import Advice, Recommendation, write
-from accelerator.advisor.statements import run_apply, show
 from accelerator.errors import AdviceNotFoundError, AdviceStaleError
-from accelerator.gateway.access.access import Access, Grant
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.api.calls import Call, answered
-from accelerator.gateway.workers import asking
-from accelerator.query_log.whose import shown_to
-from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import ShowRecommendations
+from accelerator.gateway.access.grants import Access, Grant
+from accelerator.gateway.workers import run_statement
+from accelerator.gateway.workers.api.calls import Call, answered
+from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.nodes import ShowRecommendations
+from accelerator.services.advisor.apply import apply
+from accelerator.services.advisor.ddl import run_apply, show
+from accelerator.store.journals.advice import Advice, Recommendation, write
+from accelerator.store.journals.query_log.visibility import shown_to
 from tests.support.pristine import Pristine
 
 SECRET, OK = "lake.d.secret", "lake.d.ok"
@@ -168,12 +168,12 @@ def test_what_is_done_is_what_was_checked(acc, monkeypatch, words):
         list(run_apply(statement, acc.services, None))
         raise _StoppedError
 
-    monkeypatch.setattr(asking, "check", checked)
+    monkeypatch.setattr(run_statement, "check", checked)
     monkeypatch.setattr(acc, "answered", answered)
-    monkeypatch.setattr(applying, "Recorder", lambda _: nullcontext)
-    monkeypatch.setattr(applying._Applying, "run", lambda one, _: ran.append(one._one))
+    monkeypatch.setattr(apply, "Recorder", lambda _: nullcontext)
+    monkeypatch.setattr(apply._Applying, "run", lambda one, _: ran.append(one._one))
     job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
-    worker = asking.Asking({"version": "480"})
+    worker = run_statement.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement(f"APPLY {words}"))
     try:
         with pytest.raises(_StoppedError):
@@ -189,9 +189,9 @@ def test_advice_that_comes_behind_the_check_is_not_done(acc, monkeypatch):
     def checked(*_):
         paths.append(_advised(acc, f"CREATE CUBE c AS SELECT v, count(*) FROM {OK} GROUP BY v")[1])
 
-    monkeypatch.setattr(asking, "check", checked)
+    monkeypatch.setattr(run_statement, "check", checked)
     monkeypatch.setattr(acc, "answered", lambda *_: pytest.fail("done without a check"))
-    worker = asking.Asking({"version": "480"})
+    worker = run_statement.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement("APPLY RECOMMENDATION r0"))
     job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
     try:

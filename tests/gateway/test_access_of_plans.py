@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 from argon2 import PasswordHasher
 
-from accelerator.config import Config
-from accelerator.gateway.access.access import Access, Grant, Object
-from accelerator.gateway.access.users import User
+from accelerator.common.config.config import Config
+from accelerator.gateway.access.grants import Access, Grant, Object
+from accelerator.gateway.access.login.users import User
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.history import Record, Wanted
-from accelerator.gateway.query_log import record
+from accelerator.gateway.monitoring.history import Record, Wanted
+from accelerator.gateway.monitoring.query_log import record
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.query_log.whose import own, shown_to
+from accelerator.store.journals.query_log.visibility import own, shown_to
 
 LOG = pa.table(
     {

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.access.access import ACTIONS, GATEWAY, KINDS_OF, Access, Grant, Object
+from accelerator.gateway.access.grants import ACTIONS, GATEWAY, KINDS_OF, Access, Grant, Object
+from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.policy import Policy, PolicyNotBuiltError, Rule
 from accelerator.gateway.access.roles import RoleNotFoundError, enabled_roles
-from accelerator.gateway.access.users import User
-from accelerator.gateway.limits import Limit, Who
+from accelerator.gateway.admission.admission import Limit, Who
 
 TEXT = """
 [[rule]]

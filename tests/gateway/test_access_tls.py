@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.access.tls import Tls
+from accelerator.gateway.access.login.tls import Tls
 
 OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="no openssl command to make certificates")

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from accelerator.cli.main import main
 from accelerator.errors import ConfigError
-from accelerator.gateway.access import passwords, users
-from accelerator.gateway.access.backoff import Backoff
 from accelerator.gateway.access.errors import TooManyAttemptsError
-from accelerator.gateway.access.patterns import Glob, broad, narrow
-from accelerator.gateway.access.users import User, Users
+from accelerator.gateway.access.login import passwords, users
+from accelerator.gateway.access.login.backoff import Backoff
+from accelerator.gateway.access.login.users import User, Users
+from accelerator.gateway.access.name_patterns import Glob, broad, narrow
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 

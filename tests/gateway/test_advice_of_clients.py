@@ -11,10 +11,10 @@ from trino.auth import BasicAuthentication
 from trino.exceptions import TrinoUserError
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.access.passwords import hash_password
-from tests.accelerator.advisor.asked_lake import log
+from accelerator.gateway.access.login.passwords import hash_password
+from tests.accelerator.services.advisor.asked_lake import log
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served

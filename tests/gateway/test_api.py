@@ -24,14 +24,14 @@ import accelerator
 from accelerator import client
 from accelerator.client import ApiError, UnreachableError
 from accelerator.client.streams import written
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.api import of_tables
-from accelerator.gateway.api.document import document
-from accelerator.gateway.api.uploads import Uploads
-from accelerator.runner.claims import Claims
-from accelerator.runner.history import RunHistory
-from accelerator.runner.runs import Run
+from accelerator.gateway.http.api.openapi import document
+from accelerator.gateway.http.api.uploads import Uploads
+from accelerator.gateway.workers.api import tables
+from accelerator.store.journals.claims import Claims
+from accelerator.store.journals.run import Run
+from accelerator.store.journals.run_history import RunHistory
 from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served
@@ -238,7 +238,7 @@ def test_partitions_and_files_are_of_one_snapshot_throughout(boss, warehouse):
 
 
 def test_decimals_of_partitions_are_told_without_exponents():
-    told = of_tables._texts(
+    told = tables._texts(
         pa.chunked_array([pa.array(["0", "-1E-10", None], pa.string()).cast(pa.decimal128(38, 10))])
     )
     assert told.to_pylist() == ["0.0000000000", "-0.0000000001", None]
@@ -412,7 +412,7 @@ def test_what_a_killed_gateway_has_left_of_uploads_goes(tmp_path):
     text = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from accelerator.engines.spill import Spill\n"
+        "from accelerator.engines.duckdb.spill import Spill\n"
         "own = Spill(sys.argv[1], 'accelerator-upload-')\n"
         "(Path(own.path) / 'rows').write_bytes(b'rows')\n"
         "print(flush=True)\n"
@@ -540,7 +540,7 @@ def test_a_process_that_was_killed_over_its_run_is_lost_and_followed(boss, wareh
     boss.table("lake.shop.sales").append(sales(7))
     text = (
         "import sys, time, accelerator\n"
-        "from accelerator.runner.claims import Claims\n"
+        "from accelerator.store.journals.claims import Claims\n"
         f"acc = accelerator.open({str(warehouse)!r})\n"
         "(record,) = acc.services.store.registry().cubes.values()\n"
         "print(Claims(acc.services.store.files).claim(f'refresh-{record.id}').epoch, flush=True)\n"

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelerator.gateway.api import paging
-from accelerator.gateway.api.document import document
-from accelerator.gateway.api.errors import CursorError, RequestError
-from accelerator.gateway.api.models import Paging
-from accelerator.gateway.api.problems import STATUS, problem, status_of
-from accelerator.gateway.api.routes import BASE, ROUTES
+from accelerator.gateway.http.api.openapi import document
+from accelerator.gateway.http.api.problems import STATUS, problem, status_of
+from accelerator.gateway.http.api.routes import BASE, ROUTES
 from accelerator.gateway.trino.errors import NAMES, Told
+from accelerator.gateway.workers.api import paging
+from accelerator.gateway.workers.api.errors import CursorError, RequestError
+from accelerator.gateway.workers.api.models import Paging
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 RECORDED = DOCS / "openapi.json"

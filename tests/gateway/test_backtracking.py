@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import SparkElsewhereError, StatementTimeoutError
 from accelerator.gateway import serving
-from accelerator.gateway.access.access import Access
+from accelerator.gateway.access.grants import Access
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.requests import request
-from accelerator.gateway.workers.asking import Asking, Job, Telling
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.parse import request
 from accelerator.gateway.workers.backtracking import _LINEAR, PATTERN_HINT, may_backtrack
+from accelerator.gateway.workers.run_statement import Asking, Job, Telling
 from tests.gateway.ordinary_clients import asked, path_of, sent, until
 from tests.gateway.support import made_warehouse
 
@@ -122,7 +122,7 @@ def weighed(tmp_path_factory):
             f"CREATE CUBE slow AS SELECT k, count(*) AS n FROM shop.sales WHERE {SLOW} GROUP BY k"
         )
         asking = Asking({"version": "1"})
-        client = kinds.ClientSession(user="x", catalog="lake", schema="shop")
+        client = nodes.ClientSession(user="x", catalog="lake", schema="shop")
 
         def elsewhere(*_given):
             raise SparkElsewhereError("not here")
@@ -159,7 +159,7 @@ def test_builds_and_statements_without_patterns_are_not_limited(weighed):
 
 def test_statements_of_ours_stop_at_the_limit_of_patterns(tmp_path, monkeypatch):
     with accelerator.open(str(made_warehouse(tmp_path))) as session:
-        client = kinds.ClientSession(user="x", catalog="lake", schema="shop")
+        client = nodes.ClientSession(user="x", catalog="lake", schema="shop")
         asked = request(OURS[2].format(SLOW), client)
         job = Job(asked, client, Access.all(), timeout_s=0.3, telling=Telling(True), log_of="x")
         job = replace(job, for_patterns=True)

@@ -11,11 +11,11 @@ import urllib.parse
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.trino.headers import HeaderError, check_user
 from accelerator.gateway.workers.messages import MessageError
-from accelerator.gateway.workers.worker import Worker
+from accelerator.gateway.workers.pool.worker_handle import Worker
 from tests.gateway.ordinary_clients import count
 from tests.gateway.support import made_warehouse
 

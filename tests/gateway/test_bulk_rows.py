@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.errors import UnrepresentableError
-from accelerator.gateway.trino import bulk, kernels, values
+from accelerator.gateway.trino.json import bulk, encode, kernels
 
 bulk.KERNELS.load()
 
@@ -56,7 +56,7 @@ def batches(draw):
 
 
 def _by_arrow(batch, parametric):
-    return bytes(values._by_python(batch, parametric))
+    return bytes(encode._by_python(batch, parametric))
 
 
 @settings(max_examples=300, deadline=None)
@@ -94,11 +94,11 @@ def test_what_is_no_text_is_told():
     batch = pa.RecordBatch.from_arrays([broken], ["c"])
     many = pa.Table.from_batches([batch] * bulk.ROWS_MIN).combine_chunks().to_batches()[0]
     with pytest.raises(UnrepresentableError, match="UTF-8"):
-        values.encode(many)
+        encode.encode(many)
 
 
 def test_many_rows_take_this_way():
     many = pa.RecordBatch.from_pydict({"a": list(range(bulk.ROWS_MIN)), "b": ["x"] * bulk.ROWS_MIN})
     assert bulk.rows(many, True) is not None
     assert bulk.rows(many.slice(1), True) is None
-    assert values.encode(many).startswith(b'[[0,"x"],[1,"x"]')
+    assert encode.encode(many).startswith(b'[[0,"x"],[1,"x"]')

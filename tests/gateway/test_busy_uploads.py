@@ -13,7 +13,7 @@ import pytest
 
 from accelerator import client
 from accelerator.client.streams import written
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.gateway.support import catalog_of, made_warehouse, sales
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.settings import GatewaySettings
 from tests.gateway import planted_in_workers as planted

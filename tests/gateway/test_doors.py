@@ -8,14 +8,14 @@ from contextlib import suppress
 import pytest
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway import serving
+from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.policy import Policy
-from accelerator.gateway.access.users import User
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.requests import request
-from accelerator.gateway.workers.asking import Asking, Job, Telling
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.parse import request
+from accelerator.gateway.workers.run_statement import Asking, Job, Telling
 from tests.gateway import gateway_doors as doors
 from tests.gateway.gateway_doors import CATALOG, NOTHING, RIGHTS, SCHEMA, Asker, Door
 
@@ -130,7 +130,7 @@ class _Recorder:
 def test_a_forbidden_table_is_refused_after_the_work_of_one_that_is_not_there(lake, monkeypatch):
     warehouse, policy, _ = lake
     rules, asking = Policy.load(policy), Asking({"version": "1"})
-    client = kinds.ClientSession(user="x", catalog=CATALOG, schema=SCHEMA)
+    client = nodes.ClientSession(user="x", catalog=CATALOG, schema=SCHEMA)
     with accelerator.open(str(warehouse)) as session:
         recorder = _Recorder(session.services.lake.catalogs[CATALOG], monkeypatch)
         for of in FORBIDDEN_BY_NAME:

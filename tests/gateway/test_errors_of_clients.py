@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.gateway.raw_client import Client
 from tests.gateway.support import made_warehouse

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tracemalloc
 
-from accelerator.gateway.access.users import User
-from accelerator.gateway.estimates import Estimates
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.trino.kinds import ClientSession
-from accelerator.query_log.statement_text import _told
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.admission.memory_estimates import Estimates
+from accelerator.gateway.statements.statement import Statement
+from accelerator.gateway.trino.requests.nodes import ClientSession
+from accelerator.store.journals.query_log.statement_text import _told
 
 
 def _asked(sql: str, schema: str = "s") -> Statement:

@@ -10,8 +10,8 @@ import pytest
 
 import accelerator
 from accelerator.gateway.workers.explanations import _KEPT_MAX, _NEWEST, Explanations
-from accelerator.planned import tell, told_to
-from accelerator.plans import PlainPlan
+from accelerator.planning.plans import PlainPlan
+from accelerator.query.recording.plan_observers import tell, told_to
 from rewrite.reason import Declined
 from tests.gateway.support import made_warehouse
 

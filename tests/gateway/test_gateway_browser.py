@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.gateway.support import made_warehouse
 from tests.support.browser import CHROMIUM, DRIVER, browsing

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.errors import CancelledError
-from accelerator.gateway.access.users import User
-from accelerator.gateway.history import History, Record, Wanted, slow_line
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.timeline import STEP_S, Timeline, _percentile, _step
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.monitoring.history import History, Record, Wanted, slow_line
+from accelerator.gateway.monitoring.timeline import STEP_S, Timeline, _percentile, _step
+from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import told
-from accelerator.gateway.trino.kinds import ClientSession
-from rewrite.printable import CONTROLS
+from accelerator.gateway.trino.requests.nodes import ClientSession
+from rewrite.text.printable import CONTROLS
 
 texts = st.text(st.characters(codec=None), max_size=60)
 

@@ -14,9 +14,9 @@ import urllib.request
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
+from accelerator.common.log_lines import LineFormatter, in_one_line
 from accelerator.gateway import serving
-from accelerator.log_lines import LineFormatter, in_one_line
 from tests.gateway.support import made_warehouse
 
 FORGED = "x\r\n2026-01-01 00:00:00 ERROR accelerator: forged \x1b[2J\u2028\u202e\x85 end"
@@ -64,7 +64,8 @@ def test_the_gateways_logger_has_the_filter():
 
 @pytest.mark.parametrize("sql", ["ALTER TABLE secret EXECUTE optimize", "EXPLAIN ANALYZE secret"])
 def test_the_parser_logs_no_texts_of_clients(sql):
-    code = "from accelerator.gateway.workers import template; from rewrite.bounds import tree_of;"
+    code = "from accelerator.gateway.workers import fork_server;"
+    code += " from rewrite.parse.bounds import tree_of;"
     command = [sys.executable, "-c", f"{code} print(type(tree_of({sql!r}, 'trino')).__name__)"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert (ran.stdout, ran.stderr) == ("Command\n", "")
@@ -94,7 +95,7 @@ def test_broken_requests_and_failures_are_lines(tmp_path, caplog, monkeypatch):
     async def broken(_self, _asked):
         raise RuntimeError(FORGED)
 
-    monkeypatch.setattr("accelerator.gateway.server.Server._info", broken)
+    monkeypatch.setattr("accelerator.gateway.http.trino_server.Server._info", broken)
     with serving.start(config, workers=1, maintenance=False) as running:
         url = urllib.parse.urlsplit(running.url)
         for data in BROKEN:

@@ -18,12 +18,12 @@ from accelerator.errors import (
     UnknownTableError,
     UntranslatedError,
 )
-from accelerator.gateway.metadata import Given, Metadata, UnknownSchemaError
-from accelerator.gateway.metadata.virtual import virtual_schemas
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.catalog import Given, Metadata, UnknownSchemaError
+from accelerator.gateway.catalog.schemas import virtual_schemas
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.iceberg import CatalogError, Lake
-from accelerator.log_sql.table import TYPES
+from accelerator.query.virtual_tables.log_table import TYPES
 from tests.support.metadata_lake import OpenedLake
 
 
@@ -45,68 +45,68 @@ def lake(shared: OpenedLake) -> Iterator[OpenedLake]:
 
 
 def test_show_catalogs(lake: OpenedLake) -> None:
-    found = lake.ask(kinds.ShowCatalogs())
+    found = lake.ask(nodes.ShowCatalogs())
     assert found is not None
     assert found.to_pydict() == {"Catalog": ["bank", "lake", "system"]}
-    assert lake.rows(kinds.ShowCatalogs("l_k%")) == [("lake",)]
+    assert lake.rows(nodes.ShowCatalogs("l_k%")) == [("lake",)]
     lake.hidden = {("bank",)}
-    assert lake.rows(kinds.ShowCatalogs()) == [("lake",), ("system",)]
+    assert lake.rows(nodes.ShowCatalogs()) == [("lake",), ("system",)]
 
 
 def test_show_schemas(lake: OpenedLake) -> None:
     names = ["empty", "information_schema", "my.own", "shop"]
-    assert lake.rows(kinds.ShowSchemas()) == [(one,) for one in names]
-    assert lake.rows(kinds.ShowSchemas("bank", "s%")) == [("shop",)]
+    assert lake.rows(nodes.ShowSchemas()) == [(one,) for one in names]
+    assert lake.rows(nodes.ShowSchemas("bank", "s%")) == [("shop",)]
     own = [("information_schema",), ("jdbc",), ("metadata",), ("runtime",)]
-    assert lake.rows(kinds.ShowSchemas("system")) == own
+    assert lake.rows(nodes.ShowSchemas("system")) == own
     with pytest.raises(UnknownCatalogError):
-        lake.ask(kinds.ShowSchemas("hive"))
+        lake.ask(nodes.ShowSchemas("hive"))
     with pytest.raises(MissingCatalogError):
-        lake.ask(kinds.ShowSchemas(), ClientSession(user="ann"))
+        lake.ask(nodes.ShowSchemas(), ClientSession(user="ann"))
     lake.hidden = {("lake", "shop")}
-    assert ("shop",) not in lake.rows(kinds.ShowSchemas())
+    assert ("shop",) not in lake.rows(nodes.ShowSchemas())
 
 
 def test_show_tables(lake: OpenedLake) -> None:
     names = [("Wide",), ("counted",), ("days",), ("orders",)]
-    assert lake.rows(kinds.ShowTables()) == names
-    assert lake.rows(kinds.ShowTables(("bank", "shop"), "%d%s")) == [("days",), ("orders",)]
-    assert lake.rows(kinds.ShowTables(("my.own",))) == [("orders",)]
-    assert lake.rows(kinds.ShowTables(("empty",))) == []
-    assert ("queries",) in lake.rows(kinds.ShowTables(("system", "runtime")))
-    assert ("columns",) in lake.rows(kinds.ShowTables(("information_schema",)))
+    assert lake.rows(nodes.ShowTables()) == names
+    assert lake.rows(nodes.ShowTables(("bank", "shop"), "%d%s")) == [("days",), ("orders",)]
+    assert lake.rows(nodes.ShowTables(("my.own",))) == [("orders",)]
+    assert lake.rows(nodes.ShowTables(("empty",))) == []
+    assert ("queries",) in lake.rows(nodes.ShowTables(("system", "runtime")))
+    assert ("columns",) in lake.rows(nodes.ShowTables(("information_schema",)))
     lake.hidden = {("lake", "shop", "orders")}
-    assert ("orders",) not in lake.rows(kinds.ShowTables())
+    assert ("orders",) not in lake.rows(nodes.ShowTables())
 
 
 def test_patterns_with_an_escape(lake: OpenedLake) -> None:
-    assert lake.rows(kinds.ShowTables(None, "o\\_ders", "\\")) == []
-    assert lake.rows(kinds.ShowTables(None, "o_ders")) == [("orders",)]
+    assert lake.rows(nodes.ShowTables(None, "o\\_ders", "\\")) == []
+    assert lake.rows(nodes.ShowTables(None, "o_ders")) == [("orders",)]
     for pattern, escape in (("o!rders", "!"), ("orders!", "!"), ("o", "!!"), ("o", "")):
         with pytest.raises(StatementError):
-            lake.ask(kinds.ShowTables(None, pattern, escape))
+            lake.ask(nodes.ShowTables(None, pattern, escape))
 
 
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (kinds.ShowTables(("nothing",)), UnknownSchemaError),
-        (kinds.ShowTables(("a", "b", "c")), StatementError),
-        (kinds.ShowColumns(("nothing",)), UnknownTableError),
-        (kinds.ShowColumns(("nothing", "t")), UnknownSchemaError),
-        (kinds.ShowColumns(("hive", "a", "b")), UnknownCatalogError),
-        (kinds.ShowColumns(("orders$files",)), UntranslatedError),
-        (kinds.ShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
-        (kinds.ShowCreate("TABLE", ("counted",)), UntranslatedError),
-        (kinds.ShowCreate("VIEW", ("orders",)), UntranslatedError),
-        (kinds.ShowCreate("TABLE", ("information_schema", "tables")), UntranslatedError),
-        (kinds.ShowCreate("SCHEMA", ("nothing",)), UnknownSchemaError),
-        (kinds.ShowStats(("nothing",)), UnknownTableError),
-        (kinds.ShowStats(("counted",)), UntranslatedError),
+        (nodes.ShowTables(("nothing",)), UnknownSchemaError),
+        (nodes.ShowTables(("a", "b", "c")), StatementError),
+        (nodes.ShowColumns(("nothing",)), UnknownTableError),
+        (nodes.ShowColumns(("nothing", "t")), UnknownSchemaError),
+        (nodes.ShowColumns(("hive", "a", "b")), UnknownCatalogError),
+        (nodes.ShowColumns(("orders$files",)), UntranslatedError),
+        (nodes.ShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
+        (nodes.ShowCreate("TABLE", ("counted",)), UntranslatedError),
+        (nodes.ShowCreate("VIEW", ("orders",)), UntranslatedError),
+        (nodes.ShowCreate("TABLE", ("information_schema", "tables")), UntranslatedError),
+        (nodes.ShowCreate("SCHEMA", ("nothing",)), UnknownSchemaError),
+        (nodes.ShowStats(("nothing",)), UnknownTableError),
+        (nodes.ShowStats(("counted",)), UntranslatedError),
     ],
 )
 def test_what_isnt_there(
-    lake: OpenedLake, request_: kinds.Request, error: type[AcceleratorError]
+    lake: OpenedLake, request_: nodes.Request, error: type[AcceleratorError]
 ) -> None:
     with pytest.raises(error) as raised:
         lake.ask(request_)
@@ -114,7 +114,7 @@ def test_what_isnt_there(
 
 
 def test_without_a_schema(lake: OpenedLake) -> None:
-    for request in (kinds.ShowTables(), kinds.ShowColumns(("orders",))):
+    for request in (nodes.ShowTables(), nodes.ShowColumns(("orders",))):
         with pytest.raises(MissingSchemaError):
             lake.ask(request, ClientSession(user="ann", catalog="lake"))
 
@@ -122,12 +122,12 @@ def test_without_a_schema(lake: OpenedLake) -> None:
 def test_what_isnt_seen_isnt_there(lake: OpenedLake) -> None:
     lake.hidden = {("lake", "shop", "orders"), ("lake", "my.own"), ("bank",)}
     for request in (
-        kinds.ShowColumns(("orders",)),
-        kinds.ShowCreate("TABLE", ("orders",)),
-        kinds.ShowStats(("orders",)),
-        kinds.ShowColumns(("my.own", "orders")),
-        kinds.ShowTables(("my.own",)),
-        kinds.ShowTables(("bank", "shop")),
+        nodes.ShowColumns(("orders",)),
+        nodes.ShowCreate("TABLE", ("orders",)),
+        nodes.ShowStats(("orders",)),
+        nodes.ShowColumns(("my.own", "orders")),
+        nodes.ShowTables(("my.own",)),
+        nodes.ShowTables(("bank", "shop")),
     ):
         with pytest.raises((UnknownTableError, UnknownSchemaError)):
             lake.ask(request)
@@ -143,7 +143,7 @@ def test_what_isnt_seen_isnt_there(lake: OpenedLake) -> None:
 
 
 def test_show_columns(lake: OpenedLake) -> None:
-    rows = lake.rows(kinds.ShowColumns(("Wide",)))
+    rows = lake.rows(nodes.ShowColumns(("Wide",)))
     assert rows == [
         ("id", "bigint", "", "the key"),
         ("at", "timestamp(6) with time zone", "", ""),
@@ -152,14 +152,14 @@ def test_show_columns(lake: OpenedLake) -> None:
         ("tags", "array(varchar)", "", ""),
         ("more", "map(varchar, varbinary)", "", ""),
     ]
-    assert lake.rows(kinds.ShowColumns(("Wide",), "%a%")) == [r for r in rows if "a" in r[0]]
-    assert lake.rows(kinds.ShowColumns(("counted",))) == [("n", "bigint", "", "")]
-    told = lake.rows(kinds.ShowColumns(("system", "runtime", "nodes")))
+    assert lake.rows(nodes.ShowColumns(("Wide",), "%a%")) == [r for r in rows if "a" in r[0]]
+    assert lake.rows(nodes.ShowColumns(("counted",))) == [("n", "bigint", "", "")]
+    told = lake.rows(nodes.ShowColumns(("system", "runtime", "nodes")))
     assert ("node_groups", "array(varchar)", "", "") in told
 
 
 def test_show_create(lake: OpenedLake) -> None:
-    ((sql,),) = lake.rows(kinds.ShowCreate("TABLE", ("Wide",)))
+    ((sql,),) = lake.rows(nodes.ShowCreate("TABLE", ("Wide",)))
     location = f"'{lake.root.as_uri()}/lake/shop/Wide'"
     assert sql == (
         'CREATE TABLE lake.shop."Wide" (\n'
@@ -178,28 +178,28 @@ def test_show_create(lake: OpenedLake) -> None:
         "   sorted_by = ARRAY['id DESC NULLS LAST']\n"
         ")"
     )
-    ((sql,),) = lake.rows(kinds.ShowCreate("TABLE", ("days",)))
+    ((sql,),) = lake.rows(nodes.ShowCreate("TABLE", ("days",)))
     assert "\nCOMMENT 'it''s the days'\n" in sql
-    assert lake.rows(kinds.ShowCreate("SCHEMA", ("my.own",))) == [('CREATE SCHEMA lake."my.own"',)]
+    assert lake.rows(nodes.ShowCreate("SCHEMA", ("my.own",))) == [('CREATE SCHEMA lake."my.own"',)]
     view = "CREATE VIEW lake.shop.counted SECURITY INVOKER AS\nSELECT count(*) AS n FROM orders"
-    assert lake.rows(kinds.ShowCreate("VIEW", ("counted",))) == [(view,)]
+    assert lake.rows(nodes.ShowCreate("VIEW", ("counted",))) == [(view,)]
 
 
 def test_show_stats(lake: OpenedLake) -> None:
-    found = lake.ask(kinds.ShowStats(("orders",)))
+    found = lake.ask(nodes.ShowStats(("orders",)))
     assert found is not None
     assert found.column_names == [
         *("column_name", "data_size", "distinct_values_count", "nulls_fraction", "row_count"),
         *("low_value", "high_value"),
     ]
-    rows = lake.rows(kinds.ShowStats(("orders",)))
+    rows = lake.rows(nodes.ShowStats(("orders",)))
     third = pytest.approx(1 / 3)
     assert rows == [
         ("k", None, None, third, None, "1", "2"),
         ("s", None, None, third, None, None, None),
         (None, None, None, None, 3.0, None, None),
     ]
-    assert lake.rows(kinds.ShowStats(("days",)))[-1][4] == 0
+    assert lake.rows(nodes.ShowStats(("days",)))[-1][4] == 0
 
 
 def test_what_the_gateway_tells(lake: OpenedLake) -> None:
@@ -211,11 +211,11 @@ def test_what_the_gateway_tells(lake: OpenedLake) -> None:
         own_roles=["reader", "writer"],
         enabled_roles=["reader"],
     )
-    session = lake.rows(kinds.ShowSession("a!_%", "!"), given=given)
+    session = lake.rows(nodes.ShowSession("a!_%", "!"), given=given)
     assert session == [("a_b", "1", "0", "integer", "A")]
-    assert lake.rows(kinds.ShowRoles("ROLES"), given=given) == [("admin",), ("reader",)]
-    assert lake.rows(kinds.ShowRoles("CURRENT ROLES"), given=given) == [("reader",)]
-    assert lake.rows(kinds.ShowRoles("GRANTS"), given=given) == []
+    assert lake.rows(nodes.ShowRoles("ROLES"), given=given) == [("admin",), ("reader",)]
+    assert lake.rows(nodes.ShowRoles("CURRENT ROLES"), given=given) == [("reader",)]
+    assert lake.rows(nodes.ShowRoles("GRANTS"), given=given) == []
     sql = "SELECT query_id, resource_group_id, created FROM system.runtime.queries"
     assert lake.rows(sql, given=given) == [("q1", ["g"], None)]
     sql = "SELECT count(*) FROM system.runtime.nodes WHERE coordinator"
@@ -228,7 +228,7 @@ def test_what_the_gateway_tells(lake: OpenedLake) -> None:
 
 
 def test_show_functions(lake: OpenedLake) -> None:
-    rows = lake.rows(kinds.ShowFunctions("approx!_d%", "!"))
+    rows = lake.rows(nodes.ShowFunctions("approx!_d%", "!"))
     assert [one[:5] for one in rows] == [
         ("approx_distinct", "bigint", arguments, "aggregate", True)
         for arguments in ("T", "T, double")
@@ -246,8 +246,8 @@ def test_other_statements_are_others(lake: OpenedLake) -> None:
         "SELECT version()",
     ):
         assert lake.ask(sql) is None
-    assert lake.ask(kinds.Use("shop")) is None
-    assert lake.ask(kinds.Explain("SELECT 1 FROM system.jdbc.types")) is None
+    assert lake.ask(nodes.Use("shop")) is None
+    assert lake.ask(nodes.Explain("SELECT 1 FROM system.jdbc.types")) is None
 
 
 def test_use(lake: OpenedLake) -> None:
@@ -373,14 +373,14 @@ def test_a_catalog_that_cant_be_asked(broken: OpenedLake, caplog: pytest.LogCapt
     for request in (
         "SELECT * FROM system.jdbc.schemas WHERE table_catalog = 'bank'",
         "SELECT * FROM bank.information_schema.tables",
-        kinds.ShowSchemas("bank"),
-        kinds.ShowTables(("bank", "shop")),
-        kinds.ShowColumns(("bank", "shop", "orders")),
+        nodes.ShowSchemas("bank"),
+        nodes.ShowTables(("bank", "shop")),
+        nodes.ShowColumns(("bank", "shop", "orders")),
     ):
         with pytest.raises(CatalogError):
             broken.ask(request)
     assert broken.rows("SELECT 1 FROM system.jdbc.schemas WHERE table_catalog = 'lake'")
-    assert broken.rows(kinds.ShowCatalogs()) == [("bank",), ("lake",), ("system",)]
+    assert broken.rows(nodes.ShowCatalogs()) == [("bank",), ("lake",), ("system",)]
 
 
 def test_a_table_that_cant_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -402,8 +402,8 @@ def test_a_table_that_cant_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixt
     with pytest.raises(CatalogError):
         opened.rows(f"{sql} AND table_name = 'days'")
     with pytest.raises(CatalogError):
-        opened.ask(kinds.ShowColumns(("days",)))
-    assert ("days",) in opened.rows(kinds.ShowTables())
+        opened.ask(nodes.ShowColumns(("days",)))
+    assert ("days",) in opened.rows(nodes.ShowTables())
 
 
 def test_threads_share_it(lake: OpenedLake) -> None:

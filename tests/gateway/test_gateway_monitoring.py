@@ -13,15 +13,15 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.users import User
-from accelerator.gateway.cache import AnswerCache
-from accelerator.gateway.history import History
-from accelerator.gateway.limits import Admission
-from accelerator.gateway.monitoring import Monitoring, resident
-from accelerator.gateway.statements import Statement
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.admission.admission import Admission
+from accelerator.gateway.monitoring.history import History
+from accelerator.gateway.monitoring.prometheus import Monitoring, resident
+from accelerator.gateway.statements.answer_cache import AnswerCache
+from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import told
-from accelerator.gateway.trino.kinds import ClientSession
-from accelerator.gateway.workers.pool import WorkerState
+from accelerator.gateway.trino.requests.nodes import ClientSession
+from accelerator.gateway.workers.pool.pool import WorkerState
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 

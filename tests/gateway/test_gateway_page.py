@@ -18,9 +18,9 @@ import trino
 from argon2 import PasswordHasher
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.web import _TYPES, HEADERS
+from accelerator.gateway.http.web import _TYPES, HEADERS
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served
@@ -412,7 +412,7 @@ def test_spans_of_a_gateway(warehouse, monkeypatch):
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from accelerator.gateway.tracing import Tracing
+    from accelerator.gateway.monitoring.tracing import Tracing
 
     exporter, provider = InMemorySpanExporter(), trace.TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))

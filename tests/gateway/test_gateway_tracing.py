@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.access.users import User
-from accelerator.gateway.history import History
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.tracing import Tracing
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.monitoring.history import History
+from accelerator.gateway.monitoring.tracing import Tracing
+from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import told
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.trino.requests.nodes import ClientSession
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
@@ -129,8 +129,8 @@ def test_missing_packages_are_named(monkeypatch):
 @pytest.mark.served
 def test_nothing_of_it_is_loaded_where_nobody_asks():
     code = (
-        "import sys, accelerator.gateway.server\n"
-        "from accelerator.gateway.tracing import Tracing\n"
+        "import sys, accelerator.gateway.http.trino_server\n"
+        "from accelerator.gateway.monitoring.tracing import Tracing\n"
         "assert Tracing.of(None, {}) is None\n"
         "assert not [one for one in sys.modules if one.startswith('opentelemetry')]"
     )

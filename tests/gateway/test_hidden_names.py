@@ -7,11 +7,11 @@ import pytest
 
 import accelerator
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.access.access import Access, Grant
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.visible import visible
-from accelerator.statements.grammar import parse_statement
+from accelerator.gateway.access.filter_listings import visible
+from accelerator.gateway.access.grants import Access, Grant
+from accelerator.query.statements.grammar import parse_statement
 from tests.support.pristine import Pristine
 
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelerator.gateway.workers import process
+from accelerator.gateway.workers import worker as worker_process
 from accelerator.gateway.workers.blame import JAVA_ENDED
-from accelerator.gateway.workers.pool import _Isolation
-from accelerator.gateway.workers.process import _Worker
-from accelerator.gateway.workers.worker import LATE_S, Worker
+from accelerator.gateway.workers.pool.pool import _Isolation
+from accelerator.gateway.workers.pool.worker_handle import LATE_S, Worker
+from accelerator.gateway.workers.worker import _Worker
 
 
 class Process:
@@ -68,8 +68,8 @@ def test_a_worker_that_was_late_as_its_gateway_was_is_reported():
 )
 def test_a_worker_ends_as_its_java_has(status, end, monkeypatch):
     ends = []
-    monkeypatch.setattr(process.os, "kill", lambda _pid, _signal: ends.append("killed"))
-    monkeypatch.setattr(process.os, "_exit", ends.append)
+    monkeypatch.setattr(worker_process.os, "kill", lambda _pid, _signal: ends.append("killed"))
+    monkeypatch.setattr(worker_process.os, "_exit", ends.append)
     worker = _Worker.__new__(_Worker)
     worker._sessions = SimpleNamespace(java_status=lambda _wait_s: status)
     worker._end_without_java()

@@ -6,20 +6,20 @@ import asyncio
 
 import pytest
 
-from accelerator.config import Config
-from accelerator.gateway.access.access import Access
-from accelerator.gateway.access.users import User
-from accelerator.gateway.answering import LONG, Answering
-from accelerator.gateway.client_sessions import Wishes
+from accelerator.common.config.config import Config
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.login.users import User
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.kinds import ClientSession, Run
+from accelerator.gateway.statements.answers import LONG, Answering
+from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.lasting_text import read_text
-from accelerator.gateway.workers import lasting
-from accelerator.gateway.workers.lasting import is_lasting
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.nodes import ClientSession, Run
+from accelerator.gateway.trino.session_properties import Wishes
+from accelerator.gateway.workers import view_stability
 from accelerator.gateway.workers.messages import bytes_of
-from accelerator.gateway.workers.pool import Frame
+from accelerator.gateway.workers.pool.pool import Frame
+from accelerator.gateway.workers.view_stability import is_lasting
 from tests.gateway.support import catalog_of, made_warehouse, sales
 
 
@@ -84,7 +84,7 @@ def test_what_depends_on_more_than_tables_has_no_key(call, filling):
     class Reader:
         async def run(self, job, *, again, is_long):
             assert again and is_long
-            given = kinds.session_from_dict(job["client"])
+            given = nodes.session_from_dict(job["client"])
             read, words = read_text(job["text"], given)
             yield Frame("rows", {"metrics": {}, "read": read, "words": words})
 
@@ -145,4 +145,4 @@ def test_a_view_of_its_tables_alone_is_lasting(sql):
 )
 def test_views_that_ask_who_asks_are_known(sql, asks):
     """To Spark it's who runs the worker: such views are refused."""
-    assert lasting._asks_who(sql) is asks
+    assert view_stability._asks_who(sql) is asks

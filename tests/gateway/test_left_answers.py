@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from accelerator.gateway.cache import AnswerCache
+from accelerator.gateway.statements.answer_cache import AnswerCache
 from tests.gateway.support import filled_cache
 
 _KEEPS = """

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from accelerator.errors import StatementError
-from accelerator.gateway.metadata.predicate import like
+from accelerator.gateway.catalog.predicate import like
 
 
 def _by_regex(pattern: str, text: str) -> bool:

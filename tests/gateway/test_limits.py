@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelerator.gateway.limits import (
+from accelerator.gateway.admission.admission import (
     Admission,
     Limit,
     QueueFullError,
@@ -235,7 +235,7 @@ def test_what_one_rate_refuses_takes_nothing_of_another():
 
 
 def test_made_up_sources_take_no_memory(monkeypatch):
-    monkeypatch.setattr("accelerator.gateway.limits._KEPT_MAX", 10)
+    monkeypatch.setattr("accelerator.gateway.admission.admission._KEPT_MAX", 10)
 
     async def scenario():
         clock = Clock()

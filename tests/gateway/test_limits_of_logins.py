@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from argon2 import PasswordHasher
 
-from accelerator.config import Config
-from accelerator.gateway.access.users import User
+from accelerator.common.config.config import Config
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.admission.admission import RateLimitedError, Who
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.limits import RateLimitedError, Who
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.statements.statement import Statement
+from accelerator.gateway.trino.requests.nodes import ClientSession
 
 POLICY = """
 [[rule]]

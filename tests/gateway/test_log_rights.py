@@ -7,12 +7,12 @@ from dataclasses import asdict
 import pytest
 
 import accelerator
-from accelerator.gateway.access.access import Access
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.workers.asking import Job
-from accelerator.statements.grammar import parse_statement
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.workers.run_statement import Job
+from accelerator.query.statements.grammar import parse_statement
 from tests.gateway.support import made_warehouse
 
 
@@ -50,7 +50,7 @@ def test_a_job_that_does_not_say_whose_rows_it_may_see_is_none(said):
     given = {
         "kind": "Run",
         "request": {"sql": "SELECT 1", "placed": True},
-        "client": asdict(kinds.ClientSession(user="ann")) | {"capabilities": []},
+        "client": asdict(nodes.ClientSession(user="ann")) | {"capabilities": []},
         "access": Access().to_json(),
         "timeout_s": 0.0,
         "accelerate": True,

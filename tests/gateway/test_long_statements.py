@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.answering import LONG
 from accelerator.gateway.gateway import _size
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.statements.answers import LONG
+from accelerator.gateway.trino.requests.nodes import ClientSession
 from tests.gateway.ordinary_clients import asked, documents, until
 from tests.gateway.support import ROWS, made_warehouse
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.settings import GatewaySettings
 from tests.gateway.ordinary_clients import asked, until

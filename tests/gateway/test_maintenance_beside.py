@@ -9,12 +9,12 @@ import signal
 import pytest
 
 import accelerator
-from accelerator.config import Config
-from accelerator.gateway import maintenance
-from accelerator.gateway.maintenance import Maintenance
-from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
-from accelerator.maintenance.daemon import Schedule
-from tests.accelerator.advisor.asked_lake import log
+from accelerator.common.config.config import Config
+from accelerator.gateway.workers.pool import maintenance
+from accelerator.gateway.workers.pool.maintenance import Maintenance
+from accelerator.gateway.workers.pool.pool import Frame, Pool, PoolSettings
+from accelerator.services.maintenance.daemon import Schedule
+from tests.accelerator.services.advisor.asked_lake import log
 from tests.gateway.support import catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from accelerator.gateway.metadata import query
-from accelerator.gateway.metadata.listing import Listing
-from accelerator.gateway.metadata.predicate import Wanted, conditions_of
-from accelerator.gateway.trino import kinds
-from rewrite.parse import parse
+from accelerator.gateway.catalog import query
+from accelerator.gateway.catalog.listing import Listing
+from accelerator.gateway.catalog.predicate import Wanted, conditions_of
+from accelerator.gateway.trino.requests import nodes
+from rewrite.parse.parse import parse
 from tests.support.metadata_lake import OpenedLake
 
 
@@ -108,7 +108,7 @@ def test_what_is_asked(
 
 
 def test_show_columns_reads_one_table(lake: OpenedLake, asked: Counter[tuple[str, ...]]) -> None:
-    lake.rows(kinds.ShowColumns(("orders",)))
+    lake.rows(nodes.ShowColumns(("orders",)))
     assert {one[:4] for one in asked} == {
         ("relation", "lake", "shop", "orders"),
         ("table", "lake", "shop", "orders"),

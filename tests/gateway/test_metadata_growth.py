@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from accelerator.errors import StatementTimeoutError, StatementTooDeepError
-from accelerator.gateway.metadata import metadata, query
-from accelerator.gateway.metadata.growth import MADE_MAX, TextGrowthError, check_growth
-from rewrite.parse import parse
+from accelerator.gateway.catalog import catalog, query
+from accelerator.gateway.catalog.growth import MADE_MAX, TextGrowthError, check_growth
+from rewrite.parse.parse import parse
 from tests.support.metadata_lake import OpenedLake
 
 TABLES = "information_schema.tables"
@@ -135,7 +135,7 @@ def test_a_query_that_is_too_deep_is_told_so(lake, monkeypatch):
     def fails(*_):
         raise RecursionError("maximum recursion depth exceeded")
 
-    monkeypatch.setattr(metadata, "virtual_query", fails)
+    monkeypatch.setattr(catalog, "virtual_query", fails)
     with pytest.raises(StatementTooDeepError) as caught:
         lake.rows(f"SELECT 1 FROM {TABLES}")
     assert caught.value.hint

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
+from accelerator.common.http_hosts import Host, configured_host, parsed_host
 from accelerator.errors import ConfigError
-from accelerator.gateway.origins import HostError, OriginError, Origins
+from accelerator.gateway.http.origins import HostError, OriginError, Origins
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.http_hosts import Host, configured_host, parsed_host
 
 mocked = pytest.importorskip("aiohttp.test_utils")
 

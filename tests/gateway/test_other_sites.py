@@ -16,11 +16,11 @@ import pytest
 from argon2 import PasswordHasher
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.history import Wanted
-from accelerator.gateway.server import Server
+from accelerator.gateway.http.trino_server import Server
+from accelerator.gateway.monitoring.history import Wanted
 from accelerator.gateway.settings import GatewaySettings
 from tests.gateway.support import ROWS, made_warehouse
 

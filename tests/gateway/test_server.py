@@ -15,13 +15,13 @@ import urllib.parse
 import pyarrow as pa
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.access.passwords import hash_password
-from accelerator.gateway.access.users import User
+from accelerator.gateway.access.login.passwords import hash_password
+from accelerator.gateway.access.login.users import User
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements import Statement
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.statements.statement import Statement
+from accelerator.gateway.trino.requests.nodes import ClientSession
 from tests.gateway.raw_client import Client
 from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 

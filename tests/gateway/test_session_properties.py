@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from accelerator.cancellation import check_limit
-from accelerator.gateway.client_sessions import UnknownPropertyError, Wishes, check_property
+from accelerator.gateway.trino.session_properties import (
+    UnknownPropertyError,
+    Wishes,
+    check_property,
+)
+from accelerator.query.runtime.cancellation import check_limit
 
 
 @pytest.mark.parametrize(

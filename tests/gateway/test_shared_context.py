@@ -11,13 +11,14 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark import SparkContext
 
-from accelerator.config import Config
-from accelerator.engines import spark, spark_context
-from accelerator.engines.functions import spark as functions
-from accelerator.engines.spark import SparkEngine
-from accelerator.engines.spark_context import SharedContext
-from accelerator.gateway.workers import process as worker_process
+from accelerator.common.config.config import Config
+from accelerator.engines.spark import context as spark_context
+from accelerator.engines.spark import engine as spark_engine
+from accelerator.engines.spark import functions
+from accelerator.engines.spark.context import SharedContext
+from accelerator.engines.spark.engine import SparkEngine
 from accelerator.gateway.workers import sessions
+from accelerator.gateway.workers import worker as worker_process
 from accelerator.gateway.workers.blame import JAVA_ENDED
 from accelerator.gateway.workers.sessions import Sessions
 
@@ -28,9 +29,9 @@ def process(monkeypatch):
     found = SimpleNamespace(stops=0)
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     shared = SharedContext()
-    for module in (spark, spark_context, sessions):
+    for module in (spark_engine, spark_context, sessions):
         monkeypatch.setattr(module, "SHARED", shared)
-    monkeypatch.setattr(spark, "_hear_ctrl_c", lambda _session: None)
+    monkeypatch.setattr(spark_engine, "_hear_ctrl_c", lambda _session: None)
     monkeypatch.setattr(functions, "register_tests", lambda _session: None)
 
     def stop():

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from accelerator.gateway.metadata.functions import Function, functions
+from accelerator.gateway.catalog.show_functions import Function, functions
 from rewrite.client import Client
-from rewrite.dialects import translated_for
+from rewrite.dialects.translate import translated_for
 from tests.support.trino_answers import recorded as answers
 from tests.support.trino_walk import recorded
 

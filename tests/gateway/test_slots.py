@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelerator.gateway.api import uploads
-from accelerator.gateway.api.errors import BusyError, RequestTimeoutError
-from accelerator.gateway.api.slots import Slots
-from accelerator.gateway.api.uploads import Uploads
+from accelerator.gateway.http.api import uploads
+from accelerator.gateway.http.api.slots import Slots
+from accelerator.gateway.http.api.uploads import Uploads
+from accelerator.gateway.workers.api.errors import BusyError, RequestTimeoutError
 
 
 def test_one_user_leaves_slots_for_others():

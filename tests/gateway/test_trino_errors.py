@@ -21,7 +21,7 @@ from accelerator.gateway.trino.errors import (
     name_of,
     told,
 )
-from rewrite.place import place_of
+from rewrite.text.source_position import place_of
 
 _ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from accelerator.gateway.trino.headers import (
     response_headers,
     time_zone,
 )
-from accelerator.gateway.trino.kinds import ClientSession, SetRole
+from accelerator.gateway.trino.requests.nodes import ClientSession, SetRole
 
 _NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,12}", fullmatch=True)
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sqlglot import parse_one
 
 from accelerator.errors import AcceleratorError, ParameterError, StatementError
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.kinds import ClientSession, Refused, Run
-from accelerator.gateway.trino.requests import PreparedNotFoundError, request
-from accelerator.gateway.trino.words import words_of
-from accelerator.statements.forms import FORMS
-from accelerator.statements.grammar import BEGINNINGS
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.cursor import words_of
+from accelerator.gateway.trino.requests.nodes import ClientSession, Refused, Run
+from accelerator.gateway.trino.requests.parse import PreparedNotFoundError, request
+from accelerator.query.statements.catalog import FORMS
+from accelerator.query.statements.grammar import BEGINNINGS
 
 _CLIENT = ClientSession(
     user="ann",
@@ -29,59 +29,59 @@ _CLIENT = ClientSession(
     },
 )
 _CASES = [
-    ("USE shop", kinds.Use("shop")),
-    ('USE Lake."Shop"', kinds.Use("Shop", "lake")),
-    ("SET SESSION a = 'x'", kinds.SetSession("a", "x")),
-    ("SET SESSION lake.a = -1.5", kinds.SetSession("lake.a", "-1.5")),
-    ("SET SESSION a = TRUE", kinds.SetSession("a", "true")),
-    ("RESET SESSION lake.a", kinds.ResetSession("lake.a")),
-    ("SET TIME ZONE LOCAL", kinds.SetTimeZone(None)),
-    ("SET TIME ZONE 'Asia/Shanghai'", kinds.SetTimeZone("Asia/Shanghai")),
+    ("USE shop", nodes.Use("shop")),
+    ('USE Lake."Shop"', nodes.Use("Shop", "lake")),
+    ("SET SESSION a = 'x'", nodes.SetSession("a", "x")),
+    ("SET SESSION lake.a = -1.5", nodes.SetSession("lake.a", "-1.5")),
+    ("SET SESSION a = TRUE", nodes.SetSession("a", "true")),
+    ("RESET SESSION lake.a", nodes.ResetSession("lake.a")),
+    ("SET TIME ZONE LOCAL", nodes.SetTimeZone(None)),
+    ("SET TIME ZONE 'Asia/Shanghai'", nodes.SetTimeZone("Asia/Shanghai")),
     (
         "SET TIME ZONE INTERVAL '1' HOUR",
         Refused("SET TIME ZONE INTERVAL", "give the offset as a text: '+01:00'"),
     ),
-    ("PREPARE p FROM SELECT ? , 'a''b'", kinds.Prepare("p", "SELECT ? , 'a''b'")),
-    ("DEALLOCATE PREPARE P", kinds.Deallocate("p")),
-    ("START TRANSACTION", kinds.StartTransaction()),
+    ("PREPARE p FROM SELECT ? , 'a''b'", nodes.Prepare("p", "SELECT ? , 'a''b'")),
+    ("DEALLOCATE PREPARE P", nodes.Deallocate("p")),
+    ("START TRANSACTION", nodes.StartTransaction()),
     (
         "START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED , READ WRITE",
-        kinds.StartTransaction(),
+        nodes.StartTransaction(),
     ),
-    ("COMMIT WORK", kinds.Commit()),
-    ("COMMIT", kinds.Commit()),
-    ("ROLLBACK", kinds.Rollback()),
-    ("SET ROLE all", kinds.SetRole("ALL")),
-    ("SET ROLE NONE IN lake", kinds.SetRole("NONE", "lake")),
-    ("SET ROLE Admin", kinds.SetRole("admin")),
-    ("SET SESSION AUTHORIZATION Bob", kinds.SetAuthorization("bob")),
-    ("SET SESSION AUTHORIZATION 'Bob'", kinds.SetAuthorization("Bob")),
-    ("RESET SESSION AUTHORIZATION", kinds.SetAuthorization(None)),
-    ("CALL system.runtime.kill_query(query_id => 'a', message => 'b')", kinds.KillQuery("a", "b")),
-    ("CALL System.Runtime.kill_query('a')", kinds.KillQuery("a")),
-    ("CALL system.runtime.kill_query('a', NULL)", kinds.KillQuery("a")),
+    ("COMMIT WORK", nodes.Commit()),
+    ("COMMIT", nodes.Commit()),
+    ("ROLLBACK", nodes.Rollback()),
+    ("SET ROLE all", nodes.SetRole("ALL")),
+    ("SET ROLE NONE IN lake", nodes.SetRole("NONE", "lake")),
+    ("SET ROLE Admin", nodes.SetRole("admin")),
+    ("SET SESSION AUTHORIZATION Bob", nodes.SetAuthorization("bob")),
+    ("SET SESSION AUTHORIZATION 'Bob'", nodes.SetAuthorization("Bob")),
+    ("RESET SESSION AUTHORIZATION", nodes.SetAuthorization(None)),
+    ("CALL system.runtime.kill_query(query_id => 'a', message => 'b')", nodes.KillQuery("a", "b")),
+    ("CALL System.Runtime.kill_query('a')", nodes.KillQuery("a")),
+    ("CALL system.runtime.kill_query('a', NULL)", nodes.KillQuery("a")),
     (
         "EXECUTE IMMEDIATE 'CALL system.runtime.kill_query(message => ?, query_id => ?)'"
         " USING 'b', 'a'",
-        kinds.KillQuery("a", "b"),
+        nodes.KillQuery("a", "b"),
     ),
-    ("DESCRIBE INPUT q", kinds.DescribeInput("SELECT 1")),
-    ("DESCRIBE OUTPUT q", kinds.DescribeOutput("SELECT 1")),
-    ("DESCRIBE output", kinds.ShowColumns(("output",))),
-    ("DESC input.q", kinds.ShowColumns(("input", "q"))),
-    ("SHOW CATALOGS LIKE 'a%'", kinds.ShowCatalogs("a%")),
-    ("SHOW SCHEMAS IN lake LIKE 'a!_' ESCAPE '!'", kinds.ShowSchemas("lake", "a!_", "!")),
-    ("SHOW TABLES", kinds.ShowTables()),
-    ("SHOW TABLES FROM lake.Shop", kinds.ShowTables(("lake", "shop"))),
-    ("SHOW COLUMNS FROM t", kinds.ShowColumns(("t",))),
-    ("SHOW CREATE TABLE a.b.c", kinds.ShowCreate("TABLE", ("a", "b", "c"))),
-    ("SHOW CREATE SCHEMA a", kinds.ShowCreate("SCHEMA", ("a",))),
-    ("SHOW STATS FOR t", kinds.ShowStats(("t",))),
-    ("SHOW FUNCTIONS LIKE U&'\\0061'", kinds.ShowFunctions("a")),
-    ("SHOW SESSION", kinds.ShowSession()),
-    ("SHOW CURRENT ROLES", kinds.ShowRoles("CURRENT ROLES")),
-    ("SHOW ROLE GRANTS", kinds.ShowRoles("ROLE GRANTS")),
-    ("SHOW GRANTS", kinds.ShowRoles("GRANTS")),
+    ("DESCRIBE INPUT q", nodes.DescribeInput("SELECT 1")),
+    ("DESCRIBE OUTPUT q", nodes.DescribeOutput("SELECT 1")),
+    ("DESCRIBE output", nodes.ShowColumns(("output",))),
+    ("DESC input.q", nodes.ShowColumns(("input", "q"))),
+    ("SHOW CATALOGS LIKE 'a%'", nodes.ShowCatalogs("a%")),
+    ("SHOW SCHEMAS IN lake LIKE 'a!_' ESCAPE '!'", nodes.ShowSchemas("lake", "a!_", "!")),
+    ("SHOW TABLES", nodes.ShowTables()),
+    ("SHOW TABLES FROM lake.Shop", nodes.ShowTables(("lake", "shop"))),
+    ("SHOW COLUMNS FROM t", nodes.ShowColumns(("t",))),
+    ("SHOW CREATE TABLE a.b.c", nodes.ShowCreate("TABLE", ("a", "b", "c"))),
+    ("SHOW CREATE SCHEMA a", nodes.ShowCreate("SCHEMA", ("a",))),
+    ("SHOW STATS FOR t", nodes.ShowStats(("t",))),
+    ("SHOW FUNCTIONS LIKE U&'\\0061'", nodes.ShowFunctions("a")),
+    ("SHOW SESSION", nodes.ShowSession()),
+    ("SHOW CURRENT ROLES", nodes.ShowRoles("CURRENT ROLES")),
+    ("SHOW ROLE GRANTS", nodes.ShowRoles("ROLE GRANTS")),
+    ("SHOW GRANTS", nodes.ShowRoles("GRANTS")),
 ]
 
 
@@ -213,7 +213,7 @@ def test_execute(sql, expected):
 
 
 def test_prepared_statements_that_are_no_queries():
-    assert request("EXECUTE shown", _CLIENT) == kinds.ShowTables(None, "a")
+    assert request("EXECUTE shown", _CLIENT) == nodes.ShowTables(None, "a")
 
 
 _CONSTANTS = st.sampled_from(
@@ -333,7 +333,7 @@ def test_any_text_is_a_request_or_an_error_of_ours(sql):
         found = request(sql, _CLIENT)
     except AcceleratorError:
         return
-    assert isinstance(found, kinds.Request)
+    assert isinstance(found, nodes.Request)
 
 
 @pytest.mark.parametrize("word", BEGINNINGS)

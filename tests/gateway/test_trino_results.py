@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from accelerator.errors import UnrepresentableError
-from accelerator.gateway.trino.results import Stats, document, warning
+from accelerator.gateway.trino.json.encode import encode
+from accelerator.gateway.trino.response import Stats, document, warning
 from accelerator.gateway.trino.types import columns, trino_type
-from accelerator.gateway.trino.values import encode
 
 _INTS = ("totalSplits", "queuedSplits", "runningSplits", "completedSplits", "nodes")
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from trino.mapper import RowMapperFactory
 
 from accelerator.errors import UnrepresentableError
-from accelerator.gateway.trino import values
+from accelerator.gateway.trino.json import encode as json_encode
+from accelerator.gateway.trino.json.encode import encode, estimate, pages
 from accelerator.gateway.trino.types import columns
-from accelerator.gateway.trino.values import encode, estimate, pages
 
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ['"', "\\", "\n", "\x00", "\x1f", "é", "😀", "\u2028", '{"a": "b\\n"}', ""]
@@ -194,7 +194,9 @@ def test_rows_are_those_of_the_reference(batch):
 def test_both_ways_give_the_same_bytes(batch, parametric):
     if not batch.num_rows:
         return
-    assert bytes(values._by_arrow(batch, parametric)) == values._by_python(batch, parametric)
+    assert bytes(json_encode._by_arrow(batch, parametric)) == json_encode._by_python(
+        batch, parametric
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -224,7 +226,9 @@ def test_rows_of_different_widths_are_cut_into_even_pages():
 def _text(array, parametric=True):
     batch = pa.record_batch([array], names=["a"])
     found = encode(batch, parametric_datetime=parametric)
-    assert bytes(values._by_arrow(batch, parametric)) == values._by_python(batch, parametric)
+    assert bytes(json_encode._by_arrow(batch, parametric)) == json_encode._by_python(
+        batch, parametric
+    )
     return [row[0] for row in json.loads(found)]
 
 

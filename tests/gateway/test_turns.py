@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelerator.gateway.limits import QueueTimeoutError
-from accelerator.gateway.workers.turns import Turns
+from accelerator.gateway.admission.admission import QueueTimeoutError
+from accelerator.gateway.workers.pool.turns import Turns
 
 
 class Room:

@@ -9,10 +9,10 @@ import weakref
 
 import pytest
 
-from accelerator.gateway.access.users import User
-from accelerator.gateway.statements import Page, Statement
-from accelerator.gateway.trino.kinds import ClientSession
-from accelerator.gateway.unread import Unread
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.statements.statement import Page, Statement
+from accelerator.gateway.statements.unread import Unread
+from accelerator.gateway.trino.requests.nodes import ClientSession
 
 _MIB = 1024**2
 

@@ -8,14 +8,14 @@ from argon2 import PasswordHasher
 import accelerator
 from accelerator import client
 from accelerator.client import ApiError
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.access.access import Access
-from accelerator.gateway.api.errors import RunNotFoundError
-from accelerator.gateway.api.models import Paging, RunPath
-from accelerator.gateway.api.of_runs import RunsOf
-from accelerator.runner.history import RunHistory
-from accelerator.runner.runs import Run
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.workers.api.errors import RunNotFoundError
+from accelerator.gateway.workers.api.models import Paging, RunPath
+from accelerator.gateway.workers.api.runs import RunsOf
+from accelerator.store.journals.run import Run
+from accelerator.store.journals.run_history import RunHistory
 from tests.gateway.support import made_warehouse
 
 POLICY = """

@@ -9,11 +9,11 @@ import pytest
 
 from accelerator.errors import ConfigError
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.warming import Warming
-from accelerator.gateway.workers.asking import Job
-from accelerator.gateway.workers.forks import NoWorkerError
-from accelerator.gateway.workers.pool import Frame
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.workers.pool.forks import NoWorkerError
+from accelerator.gateway.workers.pool.pool import Frame
+from accelerator.gateway.workers.pool.warming import Warming
+from accelerator.gateway.workers.run_statement import Job
 
 
 class _Pool:
@@ -42,7 +42,7 @@ def test_a_query_that_spark_alone_answers_is_asked_as_a_client_would(caplog):
     assert _warmed(pool, caplog) == ""
     [(order, again)] = pool.jobs
     job = Job.from_dict(order)
-    assert again and not job.accelerate and isinstance(job.request, kinds.Run)
+    assert again and not job.accelerate and isinstance(job.request, nodes.Run)
     assert "Spark has started" in caplog.text
 
 

@@ -14,7 +14,7 @@ import pytest
 from accelerator.gateway.workers import blame
 from accelerator.gateway.workers.blame import Death, Fate, fates
 from accelerator.gateway.workers.ledger import Ledger, Note, Notes, crashed_thread
-from accelerator.gateway.workers.worker import Worker
+from accelerator.gateway.workers.pool.worker_handle import Worker
 
 _U, _I, _S, _C = Fate.UNTOUCHED, Fate.INNOCENT, Fate.SUSPECT, Fate.CULPRIT
 _RAN = {1: Note(0x11, 101), 2: Note(0x22, 102)}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelerator.gateway.workers import link, messages
-from accelerator.gateway.workers.link import Link
+from accelerator.gateway.workers import messages
+from accelerator.gateway.workers.pool import socket_link
+from accelerator.gateway.workers.pool.socket_link import Link
 
 _HEADERS = st.fixed_dictionaries({"id": st.integers(0, 9), "text": st.text(max_size=30)})
 _SIZES = st.sampled_from([0, 1, 7, 100, 65_000, 65_536, 70_000, 200_000])
@@ -61,11 +62,11 @@ def test_messages_come_whole_and_in_order(given_: Any, sizes: list[int]) -> None
 
 def test_a_header_longer_than_what_is_read_at_once() -> None:
     made, found, _ = _linked()
-    long = {"id": 1, "text": "x" * (3 * link._STAGE_BYTES)}
+    long = {"id": 1, "text": "x" * (3 * socket_link._STAGE_BYTES)}
     data = b"".join(map(bytes, messages.packed(long, b"ab"))) * 2
     _feed(made, data, [10_000])
     assert found == [(long, b"ab")] * 2
-    assert len(made._stage) == link._STAGE_BYTES
+    assert len(made._stage) == socket_link._STAGE_BYTES
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.config import Config
-from accelerator.engines.starting import data_limit
+from accelerator.common.config.config import Config
+from accelerator.common.config.memory_budget import machine_bytes
+from accelerator.engines.spark.start import data_limit
 from accelerator.gateway import serving
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.workers import memory_limits
-from accelerator.gateway.workers.memory_limits import ControlGroups, jvm_bytes, worker_bytes
-from accelerator.memory import machine_bytes
+from accelerator.gateway.workers.pool import memory_limits
+from accelerator.gateway.workers.pool.memory_limits import ControlGroups, jvm_bytes, worker_bytes
 from tests.gateway import planted_in_workers as planted
 from tests.gateway.ordinary_clients import Clients, asked, count, until
 from tests.gateway.support import ROWS, made_warehouse

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway.workers import sessions
 from accelerator.gateway.workers.sessions import Sessions
 

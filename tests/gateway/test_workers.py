@@ -16,12 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from accelerator.config import Config
-from accelerator.gateway.access.access import Access
-from accelerator.gateway.trino import kinds
+from accelerator.common.config.config import Config
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers import messages
-from accelerator.gateway.workers.forks import ONE_THREAD, NoWorkerError
-from accelerator.gateway.workers.pool import Pool, PoolSettings
+from accelerator.gateway.workers.pool.forks import ONE_THREAD, NoWorkerError
+from accelerator.gateway.workers.pool.pool import Pool, PoolSettings
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served
@@ -33,7 +33,7 @@ def warehouse(tmp_path_factory):
 
 
 def job(sql, **client):
-    given = asdict(kinds.ClientSession(user="me", catalog="lake", schema="shop", **client))
+    given = asdict(nodes.ClientSession(user="me", catalog="lake", schema="shop", **client))
     given["capabilities"] = []
     return {
         "kind": "Run",
@@ -74,7 +74,7 @@ def with_pool(warehouse, work, **settings):
 def test_the_template_has_one_thread():
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(
-        [sys.executable, "-m", "accelerator.gateway.workers.template", str(theirs.fileno())],
+        [sys.executable, "-m", "accelerator.gateway.workers.fork_server", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
         env=os.environ | ONE_THREAD,
     )

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from accelerator.cli.main import main
-from accelerator.cli.shell import COMMANDS as SHELL
-from accelerator.config import Config
+from accelerator.cli.shell.shell import COMMANDS as SHELL
+from accelerator.common.config.config import Config
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.statements.forms import EXAMPLES
-from accelerator.statements.grammar import INDEX_KINDS
+from accelerator.query.statements.catalog import EXAMPLES
+from accelerator.query.statements.grammar import INDEX_KINDS
 from rewrite.reason import REASONS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from accelerator import doctor
 from accelerator.cli.main import main
-from accelerator.iceberg import sample_data
+from accelerator.iceberg.writes import sample_data
+from accelerator.session import doctor
 from bench.__main__ import BENCHES
 from tests.support.snippets import (
     ELSEWHERE_MAX,

@@ -19,10 +19,10 @@ REQUIRES = frozenset(
 """Calls that raise SparkMissingError, SparkElsewhereError, or give an engine."""
 EXEMPT = frozenset(
     {
-        "accelerator.opening.open_loaded",  # SparkSource raises the error for its ImportError
-        "accelerator.opening.attach",  # given a session of PySpark's
-        "accelerator.engines.spark_context._runs_tasks",  # given a context of PySpark's
-        "accelerator.engines.java_errors.java_errors",  # around calls of a session's Java
+        "accelerator.session.opening.open_loaded",  # SparkSource raises its error
+        "accelerator.session.opening.attach",  # given a session of PySpark's
+        "accelerator.engines.spark.context._runs_tasks",  # given a context of PySpark's
+        "accelerator.engines.spark.jvm.errors.java_errors",  # around calls of a session's Java
     }
 )
 
@@ -108,8 +108,15 @@ def _unrequired(name: str, tree: ast.Module, spark: set[str]) -> Iterator[str]:
 def test_no_import_of_spark_comes_before_it_is_required() -> None:
     texts = _texts()
     spark = _spark_modules(texts)
-    assert {"cubes.spark", "accelerator.engines.jvm", "accelerator.clustering.data_files"} <= spark
-    assert not spark & {"accelerator.builds.builder", "accelerator.clustering.statements"}
+    assert {
+        "cubes.spark",
+        "accelerator.engines.spark.jvm.classes",
+        "accelerator.services.clustering.data_files",
+    } <= spark
+    assert not spark & {
+        "accelerator.builds.segments.builder",
+        "accelerator.services.clustering.optimize",
+    }
     found = [
         one
         for name, tree in _importing(texts, [*spark, "pyspark", "py4j"]).items()

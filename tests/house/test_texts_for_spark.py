@@ -12,15 +12,18 @@ from pathlib import Path
 HOME = Path(__file__).parents[2]
 _CALL = re.compile(r"\b(?:spark|session|running|_session)\.(?:sql|table)\(|\bF\.expr\(")
 _USERS_OWN = {
-    "accelerator/queries.py": 4,
-    "accelerator/running.py": 5,
-    "accelerator/services.py": 1,
-    "accelerator/session.py": 1,
-    "accelerator/engines/spark.py": 1,
+    "accelerator/query/pipeline.py": 4,
+    "accelerator/query/execution/cover_runner.py": 5,
+    "accelerator/query/runtime/services.py": 1,
+    "accelerator/session/session.py": 1,
+    "accelerator/engines/spark/engine.py": 1,
 }
-_GUARDED = {"cubes/spark.py": 1, "accelerator/clustering/spark.py": 2}
+_GUARDED = {"cubes/spark.py": 1, "accelerator/services/clustering/spark.py": 2}
 """Each call there has `unexpanded_in` around its text."""
-_CHECKED = {"accelerator/engines/session_state.py": 1, "accelerator/clustering/data_files.py": 1}
+_CHECKED = {
+    "accelerator/engines/spark/session/state.py": 1,
+    "accelerator/services/clustering/data_files.py": 1,
+}
 """A name with `${` is no table there, or the name is drawn by us."""
 
 

@@ -20,21 +20,22 @@ import pytest
 from pyroaring import BitMap
 
 from fuzz.bytes.seals import keyed_sealed, puffin_sealed
-from indexes import dictionary, puffin
-from indexes.cells import Held, cells_of
-from indexes.dictionary import Taker, decode, rising
+from indexes import sidecar
 from indexes.domains import BYTES, INT64
-from indexes.inverted import parse_head
+from indexes.inverted import dictionary
+from indexes.inverted.cells import Held, cells_of
+from indexes.inverted.dictionary import Taker, decode, rising
+from indexes.inverted.postings import PLAIN, ROARING, RUNS
+from indexes.inverted.postings import decode as decode_set
+from indexes.inverted.reader import parse_head
+from indexes.inverted.terms_reader import parse_head as parse_terms
 from indexes.kind import Blob, Column, Intervals
 from indexes.kinds import BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE, TOKEN_BITMAP
 from indexes.kinds.bloom import PYBLOOM_TYPE, answers
 from indexes.kinds.bounds import are_of, read_bounds
-from indexes.postings import PLAIN, ROARING, RUNS
-from indexes.postings import decode as decode_set
 from indexes.question import Among, Like
-from indexes.range_bundle import FILES_MAX, RangeGroup, Shape, write_group
-from indexes.range_filters import read_filter
-from indexes.terms import parse_head as parse_terms
+from indexes.range.bundle import FILES_MAX, RangeGroup, Shape, write_group
+from indexes.range.filters import read_filter
 
 ROWS = 600
 BOUND = 1 << 20
@@ -393,23 +394,23 @@ def test_filters_of_blocks_of_rows_without_end():
     ],
 )
 def test_footers_of_another_shape(change):
-    data, _ = puffin.write([(Blob("acc-x-v1", b"bytes", False, {"rows": "7"}), 3)], 7)
+    data, _ = sidecar.write([(Blob("acc-x-v1", b"bytes", False, {"rows": "7"}), 3)], 7)
     size = int.from_bytes(data[-12:-8], "little")
     document = json.loads(data[-12 - size : -12])
     change(document)
     payload = json.dumps(document, separators=(",", ":")).encode()
     hostile = data[: -12 - size] + payload + len(payload).to_bytes(4, "little") + data[-8:]
     with pytest.raises(ValueError, match="footer can't be read"):
-        puffin.read_footer(_reads(puffin_sealed(Random(0), hostile)), len(hostile))
+        sidecar.read_footer(_reads(puffin_sealed(Random(0), hostile)), len(hostile))
 
 
 def test_a_footer_that_is_too_deep():
     seal = b'"footer-crc32":"00000000"'
     payload = b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b',"properties":{' + seal + b"}}"
-    hostile = puffin.MAGIC + puffin.MAGIC + payload
-    hostile += len(payload).to_bytes(4, "little") + bytes(4) + puffin.MAGIC
+    hostile = sidecar.MAGIC + sidecar.MAGIC + payload
+    hostile += len(payload).to_bytes(4, "little") + bytes(4) + sidecar.MAGIC
     with pytest.raises(ValueError, match="footer can't be read"):
-        puffin.read_footer(_reads(puffin_sealed(Random(0), hostile)), len(hostile))
+        sidecar.read_footer(_reads(puffin_sealed(Random(0), hostile)), len(hostile))
 
 
 def test_a_count_is_compared_with_the_bytes_before_anything_is_made():

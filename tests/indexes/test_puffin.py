@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile
 
 from indexes.kind import Blob
-from indexes.puffin import Entry, Place, Writer, read_blob, read_footer, within, write
+from indexes.sidecar import Entry, Place, Writer, read_blob, read_footer, within, write
 
 BLOBS = [
     (Blob("acc-bitmap-v1", b"bitmap" * 50, False, {"rows": "7", "text": 'é "footer-crc32":"'}), 3),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from indexes.rows import Between, Certainty, RowVerdict
+from indexes.row_verdict import Between, Certainty, RowVerdict
 
 Truth = list[bool | None]
 

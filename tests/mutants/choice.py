@@ -158,7 +158,8 @@ def _distance(test_file: str, file: str) -> int:
     words, stem = PurePath(test_file).stem.removeprefix("test_"), PurePath(file).stem
     if words.startswith(stem) or stem.startswith(words.rstrip("s")):
         return 0
-    return 1 if PurePath(test_file).parts[1:-1] == PurePath(file).parts[:-1] else 2
+    room = PurePath(test_file).parts[1:-1]
+    return 1 if room and room == PurePath(file).parts[: len(room)] else 2
 
 
 def statement_lines(text: str, lines: Iterable[int]) -> set[int]:

@@ -19,9 +19,10 @@ from tests.mutants.tree import HERE, Tree
 
 MUTANTS = read()
 ROOMS = (
-    *("rewrite", "cubes", "indexes", "accelerator/store", "accelerator/iceberg"),
-    *("accelerator/relate", "accelerator/rows", "accelerator/engines", "accelerator/builds"),
-    *("accelerator/maintenance", "accelerator/indexing", "accelerator/clustering", "accelerator"),
+    *("rewrite", "cubes", "indexes", "accelerator"),
+    *("accelerator/store", "accelerator/iceberg", "accelerator/artifacts", "accelerator/engines"),
+    *("accelerator/builds", "accelerator/planning", "accelerator/query", "accelerator/services"),
+    "accelerator/gateway",
 )
 TEXT = """\
 import os

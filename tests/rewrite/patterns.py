@@ -6,7 +6,7 @@ import re
 
 from hypothesis import strategies as st
 
-from rewrite.regex import Reading
+from rewrite.ir.regex_literals import Reading
 
 LETTERS = "abAB. é中\U0001f600"
 

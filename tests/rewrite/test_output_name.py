@@ -13,8 +13,8 @@ import pytest
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from rewrite.output_name import output_name
-from rewrite.parse import parse
+from rewrite.bind.output_name import output_name
+from rewrite.parse.parse import parse
 
 _SAID: list[tuple[str, str]] = json.loads((Path(__file__).parent / "spark_names.json").read_text())
 _KNOWN = 0.85

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewrite.client import Client
-from rewrite.dialect_patterns import java_pattern
-from rewrite.dialects import translated_for
+from rewrite.dialects.translate import translated_for
+from rewrite.dialects.trino.regex import java_pattern
 from rewrite.errors import UntranslatedError
-from rewrite.parse import parse
+from rewrite.parse.parse import parse
 from tests.support.trino_answers import alike, cases, columns, recorded
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 
-from accelerator.metrics import Metrics
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.common.statement_metrics import Metrics
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 
 COLUMNS = "a INT, b BIGINT, d DATE, c DECIMAL(10,2), t TIMESTAMP, s STRING, f DOUBLE, o BOOLEAN"
 ROWS = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.support.warehouse import (
     MERGE_ON_READ,
     SparkWarehouse,

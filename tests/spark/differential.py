@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accelerator.metrics import Metrics
-from accelerator.session import Accelerator
+from accelerator.common.statement_metrics import Metrics
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.spark.relate_world import SMALL_GROUPS

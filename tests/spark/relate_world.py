@@ -14,7 +14,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from fuzz.values import literal
 from tests.spark.conftest import SparkWarehouse
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import duckdb
 
-from accelerator.builds.checksums import _KNOWN, checksum
-from accelerator.session import Accelerator
+from accelerator.artifacts.segments.checksums import _KNOWN, checksum
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
 
 

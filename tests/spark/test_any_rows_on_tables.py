@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.support.equality_deletes import write_equality_delete
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.spark.relate_world import SMALL_GROUPS

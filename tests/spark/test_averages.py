@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 

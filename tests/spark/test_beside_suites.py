@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accelerator import nested_search
 from accelerator.errors import BuildError
-from accelerator.plans import NestedPlan
+from accelerator.planning.candidates import derived_tables
+from accelerator.planning.plans import NestedPlan
 from tests.spark.differential import Differential
 from tests.support.equality_deletes import write_equality_delete
 from tests.support.statements import FOLDER, Run, SuiteError, opened, read
@@ -204,12 +204,12 @@ def test_large_tables_beside_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) 
     sql = f"SELECT k, w, s FROM ({_BY_K}) a JOIN lake.d.beside_d ON k = dk"
     with opened("tables_beside", "made") as run:
         assert run.session.query(sql).metrics.engine == "duckdb"
-        monkeypatch.setattr(nested_search, "_BESIDE_ROWS_MAX", 2)
+        monkeypatch.setattr(derived_tables, "_BESIDE_ROWS_MAX", 2)
         again = f"{sql} WHERE true"
         Differential(run.session).check([again])
         assert run.session.query(again).metrics.engine == "spark"
         monkeypatch.undo()
-        monkeypatch.setattr(nested_search, "_BESIDE_FILES_MAX", 0)
+        monkeypatch.setattr(derived_tables, "_BESIDE_FILES_MAX", 0)
         assert run.session.query(f"{sql} WHERE 1 = 1").metrics.engine == "spark"
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import CancelledError, CubeNotFoundError, StoreConflictError
-from accelerator.session import Accelerator
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
-from accelerator.verification import differ
 from tests.spark.processes import environment
 from tests.spark.spoiled import flip_bit
 

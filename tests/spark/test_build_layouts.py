@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelerator.builds import builder
-from accelerator.session import Accelerator
+from accelerator.builds.segments import builder
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
 

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from datasketches import kll_doubles_sketch
 
-from accelerator.builds.in_process import InProcess
-from accelerator.engines.sketches import hll_count
+from accelerator.builds.segments.duckdb_job import InProcess
+from accelerator.engines.sketch_functions import hll_count
 from accelerator.errors import EngineError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import SegmentRecord, local_path
 
 pytestmark = pytest.mark.spark

@@ -8,9 +8,9 @@ import pytest
 
 import accelerator
 from accelerator.errors import StatementError
-from accelerator.services import Services
+from accelerator.query.runtime.services import Services
 from cubes.spark import unexpanded_in
-from rewrite.quoting import SUBSTITUTION
+from rewrite.identifiers.quoting import SUBSTITUTION
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from accelerator.constraints import declared
-from accelerator.constraints.check import Example
-from accelerator.constraints.property import Constraint
-from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import Other, Query
+from accelerator.query.statements.constraint import Constraint
+from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.nodes import Other, Query
+from accelerator.services.ddl.constraints import declare
+from accelerator.services.ddl.constraints.validate import Example
 
 pytestmark = pytest.mark.spark
 
@@ -35,11 +35,11 @@ def _validate(spark_warehouse, table, constraint):
         return spark_warehouse.spark.sql(sql).toArrow()
 
     lake, parts = spark_warehouse.lake, ("lake", "d", table)
-    added = declared.add(lake, parts, constraint)
+    added = declare.add(lake, parts, constraint)
     try:
-        return declared.validate(lake, parts, added, run)
+        return declare.validate(lake, parts, added, run)
     finally:
-        declared.drop(lake, parts, constraint.name)
+        declare.drop(lake, parts, constraint.name)
 
 
 def test_spark_counts_what_breaks_each_kind(spark_warehouse, tables):
@@ -86,11 +86,11 @@ def test_spark_shows_and_removes_what_was_declared(spark_warehouse, tables):
         return {row["key"] for row in spark_warehouse.sql(f"SHOW TBLPROPERTIES {name}")}
 
     before = properties()
-    declared.add(spark_warehouse.lake, parts, Constraint("pk", "primary_key", ("k",)))
+    declare.add(spark_warehouse.lake, parts, Constraint("pk", "primary_key", ("k",)))
     spark_warehouse.sql(f"REFRESH TABLE {name}")
     assert properties() - before == {"accelerator.constraint.pk"}
     spark_warehouse.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('accelerator.constraint.pk')")
-    assert declared.constraints_of(spark_warehouse.lake, parts) == ()
+    assert declare.constraints_of(spark_warehouse.lake, parts) == ()
 
 
 def test_the_hint_plain_means_nothing_to_spark(spark_warehouse):

@@ -36,12 +36,12 @@ from pyspark.sql.functions import pandas_udf, udf, udtf
 
 import accelerator
 from accelerator.errors import AcceleratorError
-from accelerator.plans import PlainPlan
-from accelerator.session import Accelerator
-from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import Query
-from accelerator.statements.text import first_word
-from accelerator.verification import differ, differ_sorted
+from accelerator.planning.plans import PlainPlan
+from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.nodes import Query
+from accelerator.services.verification.compare import differ, differ_sorted
+from accelerator.session.session import Accelerator
+from rewrite.text.first_look import first_word
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

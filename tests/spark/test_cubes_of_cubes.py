@@ -13,7 +13,7 @@ import pytest
 from pyroaring import BitMap64
 
 from accelerator.errors import BuildError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import SegmentRecord, local_path
 from cubes.definition import from_dict
 from tests.spark.conftest import SparkWarehouse

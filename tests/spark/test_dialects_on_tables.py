@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from accelerator.errors import ConfigError, GuardError, UntranslatedError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from accelerator.plans import CoverPlan
-from accelerator.session import Accelerator
+from accelerator.planning.plans import CoverPlan
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import accelerator
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.spoiled import spoil_cube
 
@@ -45,7 +45,7 @@ class World:
         found = {f"cube {name}" for name, one in registry.cubes.items() if one.disabled}
         return found | {f"index {name}" for name, one in registry.indexes.items() if one.disabled}
 
-    def verify(self, sql: str) -> accelerator.verification.Verification:
+    def verify(self, sql: str) -> accelerator.services.verification.compare.Verification:
         """Compares the answers; what was switched off is."""
         found = self.acc.verify(sql.format(t=self.table))
         assert set(found.disabled) <= self.disabled()

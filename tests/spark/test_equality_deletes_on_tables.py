@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.support.equality_deletes import write_equality_deletes
 from tests.support.warehouse import live_warehouse
 

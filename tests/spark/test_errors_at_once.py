@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from accelerator.at_once.check import raise_fault
 from accelerator.errors import AcceleratorError, StatementError
-from rewrite.misused import misuse
-from rewrite.scan import Token, scanned
-from rewrite.spark_words import ARGUMENTS, FUNCTIONS, KEYWORDS
-from rewrite.syntax import syntax_fault
+from accelerator.query.early_errors.check import raise_fault
+from rewrite.analysis.misuse import misuse
+from rewrite.analysis.syntax_errors import syntax_fault
+from rewrite.text.spark_keywords import ARGUMENTS, FUNCTIONS, KEYWORDS
+from rewrite.text.spark_lexer import Token, scanned
 from tests.support.at_once import told_at_once
 from tests.support.extent import sized
 from tests.support.mistakes import Mistake, told_of_spark

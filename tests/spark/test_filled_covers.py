@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark

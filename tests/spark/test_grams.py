@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from indexes.analyser import _FOLD, grams, is_certain
+from indexes.text.grams import _FOLD, grams, is_certain
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import FilesGuardError, PartitionGuardError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 
 pytestmark = pytest.mark.spark
 

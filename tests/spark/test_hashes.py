@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from indexes.hashing import hash_of
+from indexes.hashing.xxhash64 import hash_of
 from indexes.question import Value
 from tests.spark.conftest import SparkWarehouse
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.engines import frames
-from accelerator.session import Accelerator
+from accelerator.engines.spark import dataframe_leases
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
@@ -62,7 +62,7 @@ def test_queries_let_them_go_in_passing(
     acc.spark._jvm.java.lang.System.gc()
     acc.query(sql)
     assert len(acc.services.frames) == 1  # the last look is less than a minute ago
-    monkeypatch.setattr(frames, "_SWEPT_AFTER_S", 0.0)
+    monkeypatch.setattr(dataframe_leases, "_SWEPT_AFTER_S", 0.0)
     for _ in range(_TRIES):
         acc.query(sql)
         if not len(acc.services.frames):

@@ -8,8 +8,8 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 

@@ -30,10 +30,10 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from accelerator.engines.spark import SparkEngine
+from accelerator.engines.spark.engine import SparkEngine
 from accelerator.errors import UNFIT, AcceleratorError, EngineError
 from accelerator.iceberg import CatalogSettings
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
 from fuzz.bytes.seals import version_sealed
 from tests.spark.conftest import SparkWarehouse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.rows import away
+from accelerator.query.execution.row_readers import spark_workers
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
@@ -60,13 +60,13 @@ def test_workers_read_the_rows_that_sidecars_leave(spark_warehouse, acc, monkeyp
     ]
     given = []
 
-    parts_of = away.parts_of
+    parts_of = spark_workers.parts_of
 
     def watched(*args):
         given.append(parts_of(*args))
         return given[-1]
 
-    monkeypatch.setattr(away, "parts_of", watched)
+    monkeypatch.setattr(spark_workers, "parts_of", watched)
     store = acc.config.store_root
     how = {"store": store, "engine": "spark", "sidecar_jobs": "always"}
     Differential(acc).check(queries, rewritten=None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import BuildError, IndexDefinitionError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark

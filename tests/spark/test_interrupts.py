@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 SCRIPT = """
 import os, signal, sys, threading, time
 import accelerator
-import accelerator.execution
+import accelerator.query.execution.executor
 from accelerator.errors import CancelledError
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
@@ -67,12 +67,12 @@ def cancelled(what, work):
     sys.exit(f"{what} wasn't cancelled")
 
 cancelled("Spark", lambda: acc.query(forever))
-real, accelerator.execution.run_duckdb = (
-    accelerator.execution.run_duckdb,
+real, accelerator.query.execution.executor.run_duckdb = (
+    accelerator.query.execution.executor.run_duckdb,
     lambda plan, engine, tag, *_: engine.run(slow, tag=tag),
 )
 interrupted("DuckDB", lambda: acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g"), 2)
-accelerator.execution.run_duckdb = real
+accelerator.query.execution.executor.run_duckdb = real
 answer = acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g")
 assert answer.metrics.engine == "duckdb" and answer.arrow().num_rows == 5
 acc.close()
@@ -88,7 +88,7 @@ def test_ctrl_c_stops_builds_and_queries(tmp_path: Path) -> None:
 VACUUM = """
 import os, signal, sys, threading
 import accelerator
-from accelerator.engines.procedures import Procedures
+from accelerator.engines.spark.procedures import Procedures
 from accelerator.errors import CancelledError
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.engines.java_catalogs import java_catalog
+from accelerator.engines.spark.catalogs.java import java_catalog
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings
 from tests.support.recording.live import LIVE as SPARK

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 SCRIPT = """
 import sys
-from accelerator.engines.spark import SparkEngine, SparkSettings
+from accelerator.engines.spark.engine import SparkEngine, SparkSettings
 from accelerator.iceberg import CatalogSettings, Lake
 from rewrite.facts import At
 
@@ -66,7 +66,7 @@ acc.query(f"CREATE CUBE c AS {query}")
 exact = query.replace(" approx_count_distinct(v) AS h", "").replace("AS p,", "AS p")
 verified = acc.verify(exact)
 assert verified.rewritten and verified.equal, verified
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 assert differ(acc.sql(exact).toArrow(), acc.services.plain_table(exact)) == []
 run("INSERT INTO d.t VALUES (1, 'g9', 99)")
 verified = acc.verify(exact)
@@ -82,7 +82,7 @@ print("agreed")
 DECODE = """
 import sys
 import accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
 acc = accelerator.open(sys.argv[1], create=True, spark_master="local-cluster[2,1,1024]",
@@ -117,8 +117,8 @@ print("agreed")
 INDEX = """
 import sys
 import accelerator
-from accelerator.rows import away
-from accelerator.verification import differ
+from accelerator.query.execution.row_readers import spark_workers as away
+from accelerator.services.verification.compare import differ
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
 acc = accelerator.open(sys.argv[1], create=True, spark_master="local-cluster[2,1,1024]",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelerator.log_sql import query as log_query
-from accelerator.query_log.writer import Limits, QueryLog
-from accelerator.session import Accelerator
-from accelerator.verification import differ
-from tests.accelerator.query_log.log_samples import NOW_US, record
+from accelerator.query.virtual_tables import log_query
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
+from accelerator.store.journals.query_log.writing.writer import Limits, QueryLog
+from tests.accelerator.store.query_log.log_samples import NOW_US, record
 from tests.support.warehouse import SparkWarehouse
 
 pytestmark = pytest.mark.spark

@@ -21,8 +21,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, UUIDType
 from pyspark.errors import PySparkException
 
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.spark.asked import COLUMNS, ROWS, Asked, append
 from tests.support.equality_deletes import write_equality_delete
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from accelerator.errors import CancelledError
-from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
-from accelerator.session import Accelerator
+from accelerator.iceberg.manifests.job import ManifestJobs, Rule
+from accelerator.session.session import Accelerator
 from tests.accelerator.iceberg.jobs import LocalJobs
 from tests.spark.asked import COLUMNS, Asked, append
 

@@ -22,9 +22,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from accelerator.covers import duckdb_text
-from accelerator.engines import hot_segments
-from accelerator.session import Accelerator
+from accelerator.engines.duckdb import segment_cache
+from accelerator.planning.sources import duckdb_text
+from accelerator.session.session import Accelerator
 from cubes.measures import MEASURES
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -224,8 +224,8 @@ def _rolled_up() -> Iterator[None]:
     """Every file counts as large and every roll-up as worthwhile, from the first use on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb_text, "_COPIED_WHOLE", -1)
-        patch.setattr(hot_segments, "_USES", 1)
-        patch.setattr(hot_segments, "_FEWER", 0)
+        patch.setattr(segment_cache, "_USES", 1)
+        patch.setattr(segment_cache, "_FEWER", 0)
         yield
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from accelerator import metadata_query
 from accelerator.errors import EngineError
 from accelerator.iceberg import PinnedTable
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.query.virtual_tables import files_query
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.spark.every_type import COLUMNS, ROW
 
 pytestmark = pytest.mark.spark
@@ -140,7 +140,7 @@ def test_a_failure_is_answered_by_spark(
     def fails(*_: object) -> None:
         raise EngineError("no", hint="none")
 
-    monkeypatch.setattr(metadata_query, "run_files", fails)
+    monkeypatch.setattr(files_query, "run_files", fails)
     found = acc.query(f"SELECT count(*) > 5 AS many FROM {files}")
     assert found.arrow().to_pylist() == [{"many": True}]
     assert (found.metrics.fallback or "").startswith("engine_failed")

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from accelerator.errors import NotIcebergError, StatementError, UnknownTableError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.every_type import COLUMNS, ROW
 from tests.support.equality_deletes import write_equality_delete
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.differential import Differential
 from tests.support.statements import Run, opened
 

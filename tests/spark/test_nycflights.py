@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from accelerator.engines.spark import SparkEngine
+from accelerator.engines.spark.engine import SparkEngine
 from accelerator.errors import RelateKeyError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.support.extent import sized

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from accelerator.clustering import data_files, statements
-from accelerator.clustering.order import PROPERTY
-from accelerator.clustering.rewriting import Rewriting
 from accelerator.errors import (
     AcceleratorError,
     CancelledError,
@@ -22,8 +19,12 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.session import Accelerator
-from accelerator.statements.errors import NotBuiltError
+from accelerator.query.statements.errors import NotBuiltError
+from accelerator.services.clustering import data_files
+from accelerator.services.clustering import optimize as clustering_optimize
+from accelerator.services.clustering.order import PROPERTY
+from accelerator.services.clustering.rewrite import Rewriting
+from accelerator.session.session import Accelerator
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
@@ -560,18 +561,18 @@ class Cancels:
 
 @pytest.mark.parametrize("phase", ["rewriting", "committing", "never"])
 def test_progress_and_cancel(lake: Lake, phase: str) -> None:
-    from accelerator.statements.grammar import parse_statement
+    from accelerator.query.statements.grammar import parse_statement
 
     table = lake.table("id bigint, g int")
     lake.sql(f"INSERT INTO {table} SELECT id, int(id % 5) FROM range(0, 100, 1, 2)")
     files, progress = lake.files(table), Cancels(lake.acc, phase)
     statement = parse_statement(f"OPTIMIZE {table} SORT BY (g)")
     if phase == "never":
-        statements.optimize(statement, lake.acc.services, progress)
+        clustering_optimize.optimize(statement, lake.acc.services, progress)
         assert progress.told == ["rewriting 2", "+2", "committing 1", "+1", "end"]
         return
     with pytest.raises(CancelledError):
-        statements.optimize(statement, lake.acc.services, progress)
+        clustering_optimize.optimize(statement, lake.acc.services, progress)
     assert progress.told[-1] == "end"
     assert lake.files(table) == files and no_files_left(table, lake)
 

@@ -23,8 +23,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import accelerator
-from accelerator.context import SPARED_RULES
-from accelerator.verification import differ
+from accelerator.engines.session_settings import SPARED_RULES
+from accelerator.services.verification.compare import differ
 from fuzz.expressions import Dice
 from fuzz.run import QUICK
 from fuzz.statements import Asker

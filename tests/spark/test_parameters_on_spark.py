@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accelerator.parameters import with_parameters
+from accelerator.query.parameters import with_parameters
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

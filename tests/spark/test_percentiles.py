@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

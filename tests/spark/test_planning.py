@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from accelerator import pruning
-from accelerator.pruning import judge
-from rewrite.expr import Call, Column, Expr, Literal
+from accelerator.iceberg.pruning import predicates as pruning_predicates
+from accelerator.iceberg.pruning.predicates import judge
+from rewrite.ir.expr import Call, Column, Expr, Literal
 
 pytestmark = pytest.mark.spark
 LIVE = True
@@ -178,13 +178,13 @@ def _rows(r: random.Random) -> str:
 
 def _instants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants of instants are microseconds here; the binder has none yet."""
-    plain = pruning._value
+    plain = pruning_predicates._value
 
     def value(literal: Literal, type_: str) -> Any:
         instant = literal.type == type_ and type_ in ("timestamp", "timestamp_ntz")
         return int(literal.value) if instant else plain(literal, type_)
 
-    monkeypatch.setattr(pruning, "_value", value)
+    monkeypatch.setattr(pruning_predicates, "_value", value)
 
 
 @pytest.mark.long

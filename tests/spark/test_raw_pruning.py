@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.plans import PlainPlan
-from accelerator.plans.share import NOTHING
-from accelerator.verification import differ
+from accelerator.planning.plans import PlainPlan
+from accelerator.planning.plans.cover_value import NOTHING
+from accelerator.services.verification.compare import differ
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import CubeNotFoundError
-from accelerator.session import Accelerator
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
-from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark
 LIVE = True

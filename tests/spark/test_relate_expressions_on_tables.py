@@ -17,8 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import ArithmeticException
 
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.spark.relate_world import SMALL_GROUPS, World, literal

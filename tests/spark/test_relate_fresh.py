@@ -21,7 +21,7 @@ from accelerator.errors import (
     RelateKeyError,
     UnknownTableError,
 )
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import IndexRecord
 from tests.spark.differential import Differential
 from tests.spark.relate_shop import FILES, Shop
@@ -223,7 +223,7 @@ def test_a_commit_that_fails_leaves_what_was(shop, monkeypatch) -> None:
 
 def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkeypatch) -> None:
     """What it had committed holds, and the next build makes just what is lacking."""
-    monkeypatch.setattr("accelerator.indexing.builder._FILES_MAX", 1)
+    monkeypatch.setattr("accelerator.builds.sidecars.builder._FILES_MAX", 1)
     store = str(tmp_path / "store")
     with spark_warehouse.attach(store=store, engine="duckdb") as acc:
         shop = Shop(spark_warehouse, acc)

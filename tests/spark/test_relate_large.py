@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from accelerator.artifacts.relate import dimensions
 from accelerator.errors import BuildError, CancelledError, EngineError, RelateKeyError
-from accelerator.relate import dimensions
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.spark.relate_shop import FILES, Shop
@@ -248,7 +248,7 @@ def test_sorted_by_what_a_large_dimension_says(shop: Shop) -> None:
 
 
 def test_a_build_that_fails_or_is_stopped_goes_on(shop: Shop, monkeypatch) -> None:
-    monkeypatch.setattr("accelerator.indexing.builder._FILES_MAX", 4)
+    monkeypatch.setattr("accelerator.builds.sidecars.builder._FILES_MAX", 4)
     for number in range(FILES):
         shop.append(number)
     commit, done, stop = shop.acc.services.store.add_segments, list[int](), threading.Event()
@@ -268,7 +268,7 @@ def test_a_build_that_fails_or_is_stopped_goes_on(shop: Shop, monkeypatch) -> No
     def broken(*_args: object, **_how: object) -> None:
         raise EngineError("no disk", hint="add one")
 
-    monkeypatch.setattr("accelerator.indexing.spark.index_joined", broken)
+    monkeypatch.setattr("accelerator.builds.sidecars.spark.index_joined", broken)
     with pytest.raises(BuildError, match="no disk"):
         shop.build()
     monkeypatch.undo()

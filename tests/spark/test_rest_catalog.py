@@ -20,7 +20,7 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 import accelerator
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from rewrite.facts import At
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential

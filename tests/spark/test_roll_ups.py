@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.covers import duckdb_text
-from accelerator.engines import hot_segments
-from accelerator.session import Accelerator
+from accelerator.engines.duckdb import segment_cache
+from accelerator.planning.sources import duckdb_text
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
@@ -39,8 +39,8 @@ def acc(
     spark_warehouse: SparkWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Accelerator]:
     monkeypatch.setattr(duckdb_text, "_COPIED_WHOLE", -1)
-    monkeypatch.setattr(hot_segments, "_USES", 1)
-    monkeypatch.setattr(hot_segments, "_FEWER", 0)
+    monkeypatch.setattr(segment_cache, "_USES", 1)
+    monkeypatch.setattr(segment_cache, "_FEWER", 0)
     with spark_warehouse.attach(store=str(tmp_path)) as session:
         yield session
 

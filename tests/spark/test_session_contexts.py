@@ -9,7 +9,7 @@ import pytest
 
 import accelerator
 from accelerator.errors import BuildError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accelerator.errors import BuildError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 
 pytestmark = pytest.mark.spark
 LIVE = True

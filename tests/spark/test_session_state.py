@@ -11,13 +11,13 @@ import pytest
 from pyspark.errors import ParseException
 
 import accelerator
-from accelerator.context import HARMLESS, JUDGED_APART, is_judged
-from accelerator.engines.java_errors import Java
-from accelerator.engines.jvm import Jvm
-from accelerator.engines.jvm_line import Line
-from accelerator.plans import PlainPlan
-from accelerator.session import Accelerator
-from rewrite.parse import parse
+from accelerator.engines.session_settings import HARMLESS, JUDGED_APART, is_judged
+from accelerator.engines.spark.jvm.classes import Jvm
+from accelerator.engines.spark.jvm.errors import Java
+from accelerator.engines.spark.jvm.pipelined_calls import Line
+from accelerator.planning.plans import PlainPlan
+from accelerator.session.session import Accelerator
+from rewrite.parse.parse import parse
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import accelerator
-import accelerator.planner
-from accelerator.metrics import Metrics
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+import accelerator.planning.planner
+from accelerator.common.statement_metrics import Metrics
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +50,7 @@ class Trips:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the planner searched for: a statement, or a shape."""
     seen: list[str] = []
-    search = accelerator.planner.CubeSearch
+    search = accelerator.planning.planner.CubeSearch
     for name in ("plan", "plan_shape"):
         real = getattr(search, name)
 

@@ -13,15 +13,15 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from accelerator.catalog_statements.answer import answer
-from accelerator.config import Config
-from accelerator.context import SessionContext
-from accelerator.engines.java_catalogs import OWN_SCHEMA
-from accelerator.engines.source import elsewhere
+from accelerator.common.config.config import Config
+from accelerator.engines.session_settings import SessionContext
+from accelerator.engines.spark.catalogs.java import OWN_SCHEMA
+from accelerator.engines.spark.lazy_engine import elsewhere
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake
-from accelerator.opening import _manifest_cache, _store
-from accelerator.session import Accelerator
+from accelerator.query.catalog_statements.answer import answer
+from accelerator.session.opening import _manifest_cache, _store
+from accelerator.session.session import Accelerator
 from rewrite.reason import Declined
 from tests.spark.conftest import SparkWarehouse
 from tests.support import shows
@@ -60,7 +60,7 @@ def test_what_is_answered_here_is_what_spark_answers(
     shown: SparkWarehouse, here: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether this process has started a Spark for other tests isn't the question.
-    monkeypatch.setattr("accelerator.at_once.embedded._runs", lambda: False)
+    monkeypatch.setattr("accelerator.query.early_errors.known_spark._runs", lambda: False)
     answered = 0
     for sql in ASKED:
         try:

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from accelerator.engines.java_errors import JvmError
-from accelerator.engines.selection import SelectionUnsupportedError
-from accelerator.engines.spark import SparkEngine
+from accelerator.engines.spark.engine import SparkEngine
+from accelerator.engines.spark.file_selection import SelectionUnsupportedError
+from accelerator.engines.spark.jvm.errors import JvmError
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import Lake, PinnedTable
 from accelerator.iceberg.io import local_path
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 from rewrite.facts import At
 from tests.support.equality_deletes import write_equality_delete
 

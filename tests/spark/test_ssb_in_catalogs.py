@@ -20,7 +20,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 from bench.ssb.cubes import CUBES, constraints
 from bench.ssb.generate import TABLES, generate
 from bench.ssb.load import load

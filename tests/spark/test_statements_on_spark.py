@@ -22,8 +22,8 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 
 pytestmark = pytest.mark.spark
 LIVE = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
-from accelerator.session import Accelerator
-from rewrite.regex import reading_of
+from accelerator.session.session import Accelerator
+from rewrite.ir.regex_literals import reading_of
 from tests.rewrite.patterns import LETTERS, PATTERNS, holds, in_python
 from tests.spark.conftest import SparkWarehouse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accelerator.errors import StatementTimeoutError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 
 pytestmark = pytest.mark.spark
 LIVE = True

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pytest
 from pyspark.errors import PySparkException
 
-from accelerator.session import Accelerator
-from accelerator.verification import differ
-from rewrite.instant import _AGREED, _REGION, micros_of, midnight, moment
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
+from rewrite.ir.timestamps import _AGREED, _REGION, micros_of, midnight, moment
 
 pytestmark = pytest.mark.spark
 LIVE = True

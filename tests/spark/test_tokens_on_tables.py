@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 
 import accelerator
 from accelerator.errors import DefinitionError, FunctionArgumentError
-from accelerator.session import Accelerator
-from indexes.tokens import tokens_of
+from accelerator.session.session import Accelerator
+from indexes.text.tokens import tokens_of
 from tests.spark.conftest import SparkWarehouse
 from tests.support.warehouse import live_warehouse
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.metrics import Metrics
-from accelerator.session import Accelerator
-from accelerator.verification import differ, differ_sorted
+from accelerator.common.statement_metrics import Metrics
+from accelerator.services.verification.compare import differ, differ_sorted
+from accelerator.session.session import Accelerator
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
@@ -160,7 +160,7 @@ def test_rows_of_most_files_are_never_looked_at(spark_warehouse, acc) -> None:
 
 
 def test_all_rows_stream_in_order(spark_warehouse, acc, monkeypatch) -> None:
-    monkeypatch.setattr("accelerator.rows.stream._ROWS", 100)
+    monkeypatch.setattr("accelerator.query.execution.row_readers.scan._ROWS", 100)
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, version=2)}", 1)
     for first in (300, 0, 100, 350):

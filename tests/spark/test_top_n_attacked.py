@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import CancelledError
 from accelerator.iceberg import LiveFile
-from accelerator.iceberg.row_groups import GroupReader, OpenFile
-from accelerator.metrics import Metrics
-from accelerator.plans import PlainPlan
-from accelerator.rows.stream import SortedRows
-from accelerator.session import Accelerator
-from accelerator.verification import differ_sorted
+from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile
+from accelerator.planning.plans import PlainPlan
+from accelerator.query.execution.row_readers.scan import SortedRows
+from accelerator.services.verification.compare import differ_sorted
+from accelerator.session.session import Accelerator
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
@@ -204,7 +204,7 @@ def test_cancel_while_files_are_read(spark_warehouse, acc, monkeypatch) -> None:
 
 
 def test_few_files_stay_open(spark_warehouse, acc, monkeypatch) -> None:
-    monkeypatch.setattr("accelerator.iceberg.row_groups._OPEN_MAX", 2)
+    monkeypatch.setattr("accelerator.iceberg.rows.row_groups._OPEN_MAX", 2)
     wh = spark_warehouse
     table = _many_files(wh)
     wh.sql(f"DELETE FROM {table} WHERE s = 'x0007'")

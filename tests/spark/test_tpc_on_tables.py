@@ -15,8 +15,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.plans import PlainPlan
-from accelerator.session import Accelerator
+from accelerator.planning.plans import PlainPlan
+from accelerator.session.session import Accelerator
 from bench.tpc.data import Suite
 from bench.tpc.outcome import Outcome
 from bench.tpc.run import PAGE, SCALE, answered_in

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from pyspark.errors import PySparkException
 
-from accelerator.gateway.trino.values import encode
+from accelerator.gateway.trino.json.encode import encode
 from tests.support.trino_answers import CASES, Case, alike, cases, recorded, view
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from accelerator.gateway.trino.values import encode
+from accelerator.gateway.trino.json.encode import encode
 from tests.support.trino_answers import alike
 from tests.support.trino_walk import Step, recorded, steps, view
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark

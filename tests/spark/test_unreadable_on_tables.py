@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.at_once.refused_tables import _SAID
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import CatalogSettings, UnreadableTableError
-from accelerator.session import Accelerator
+from accelerator.query.early_errors.refused_tables import _SAID
+from accelerator.session.session import Accelerator
 from tests.support import unreadable_lake as lake
 from tests.support.recording.live import LIVE as SPARK
 from tests.support.warehouse import attached

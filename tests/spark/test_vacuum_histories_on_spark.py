@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import VacuumRefusedError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.support.pristine import catalog_of
 from tests.support.table_histories import FOLDERS, PATHS, STEPS, canonical, is_under

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import StatementError
-from accelerator.session import Accelerator
+from accelerator.session.session import Accelerator
 from accelerator.store import Report, Store
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential

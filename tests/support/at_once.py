@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from accelerator.at_once.check import check
-from accelerator.at_once.tables import LakeTables
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake
-from accelerator.statements.grammar import parse_statement
+from accelerator.query.early_errors.check import check
+from accelerator.query.early_errors.lake_tables import LakeTables
+from accelerator.query.statements.grammar import parse_statement
 
 
 def told_at_once(lake: Lake, sql: str) -> AcceleratorError | None:

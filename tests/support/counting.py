@@ -22,7 +22,7 @@ def begin() -> None:
     folder = os.environ.get("TESTS_COUNTED")
     if not folder:
         return
-    from accelerator.session import Accelerator
+    from accelerator.session.session import Accelerator
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     path, seen = Path(folder) / f"{os.getpid()}.jsonl", set[tuple[str, str]]()

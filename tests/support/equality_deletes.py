@@ -8,8 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accelerator.engines.java_errors import java_errors
-from accelerator.engines.spark import SparkEngine
+from accelerator.engines.spark.engine import SparkEngine
+from accelerator.engines.spark.jvm.errors import java_errors
 from accelerator.iceberg.io import local_path
 from tests.support.warehouse import SparkWarehouse
 

@@ -26,9 +26,9 @@ from pyiceberg.types import (
 from sqlalchemy import text
 
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.metadata import Given, Metadata
-from accelerator.gateway.trino import kinds
-from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.catalog import Given, Metadata
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.iceberg import CatalogSettings, Lake
 
 _WIDE = Schema(
@@ -88,12 +88,12 @@ class OpenedLake:
 
     def ask(
         self,
-        request: kinds.Request | str,
+        request: nodes.Request | str,
         client: ClientSession = ANN,
         given: Given = Given(),  # noqa: B008 - immutable
     ) -> pa.Table | None:
         """The answer to a request, or to a query."""
-        asked = kinds.Run(request) if isinstance(request, str) else request
+        asked = nodes.Run(request) if isinstance(request, str) else request
         return self.metadata.answer(asked, client, self.may_see, given, self.check_read)
 
     def check_read(self, full: tuple[str, str, str]) -> None:
@@ -101,7 +101,7 @@ class OpenedLake:
         if full in self.hidden:
             raise AccessDeniedError("there is no such table that you may read")
 
-    def rows(self, request: kinds.Request | str, **told: Any) -> list[tuple[Any, ...]]:
+    def rows(self, request: nodes.Request | str, **told: Any) -> list[tuple[Any, ...]]:
         """Its rows."""
         found = self.ask(request, **told)
         assert found is not None

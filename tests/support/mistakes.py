@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.config import CATALOG_FILE
+from accelerator.common.config.config import CATALOG_FILE
 from tests.support.base_install import Outcome, run
 from tests.support.rest_catalog import RestCatalogServer
 

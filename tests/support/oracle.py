@@ -10,10 +10,10 @@ from pyspark.sql.types import StructType
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
-from rewrite.block import Block
-from rewrite.expr import Column
-from rewrite.parse import UnsureError
+from accelerator.session.session import Accelerator
+from rewrite.ir.block import Block
+from rewrite.ir.expr import Column
+from rewrite.parse.parse import UnsureError
 from rewrite.reason import DeclinedError
 
 

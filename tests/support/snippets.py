@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from accelerator.iceberg.sample_data import make_sample
+from accelerator.iceberg.writes.sample_data import make_sample
 
 HOUSE = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/install.md")

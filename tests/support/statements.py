@@ -34,9 +34,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from accelerator.errors import AcceleratorError
-from accelerator.result import Result
-from accelerator.session import Accelerator
-from accelerator.verification import differ
+from accelerator.query.results.result import Result
+from accelerator.services.verification.compare import differ
+from accelerator.session.session import Accelerator
 from tests.support import oracle
 from tests.support.at_once import told_at_once
 from tests.support.warehouse import recorded_warehouse

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelerator.iceberg.errors import CatalogError
-from accelerator.iceberg.footprints import Located
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.manifest_file import ManifestFile
+from accelerator.iceberg.tables.footprints import Located
 
 NAMES = ("a", "ab", "b", "c")
 FOLDERS = ("d/a", "d/ab", "d/a/inner", "e/b", "x", "")

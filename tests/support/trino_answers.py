@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from rewrite.client import Client
-from rewrite.dialects import translated_for
+from rewrite.dialects.translate import translated_for
 
 _FOLDER = Path(__file__).parent.parent / "rewrite" / "trino"
 CASES = tomllib.loads((_FOLDER / "cases.toml").read_text())

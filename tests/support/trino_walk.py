@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rewrite.client import Client
-from rewrite.dialects import translated_for
+from rewrite.dialects.translate import translated_for
 from rewrite.errors import AcceleratorError
 from tests.support.trino_answers import ask
 

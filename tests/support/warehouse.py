@@ -14,13 +14,13 @@ from typing import Any
 from pyspark.sql import Row
 
 import accelerator
-from accelerator.config import Config
-from accelerator.context import SessionContext
-from accelerator.engines.source import SparkSource
-from accelerator.engines.spark import SparkEngine
+from accelerator.common.config.config import Config
+from accelerator.engines.session_settings import SessionContext
+from accelerator.engines.spark.engine import SparkEngine
+from accelerator.engines.spark.lazy_engine import SparkSource
 from accelerator.iceberg import CatalogSettings, Lake, PinnedTable
-from accelerator.opening import _manifest_cache, _store
-from accelerator.session import Accelerator
+from accelerator.session.opening import _manifest_cache, _store
+from accelerator.session.session import Accelerator
 from rewrite.facts import At
 from tests.support.recording.engine import recording
 from tests.support.recording.lake import RecordedLake

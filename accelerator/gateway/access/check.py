@@ -17,26 +17,26 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.errors import UNFIT, AcceleratorError
-from accelerator.gateway.access.access import GATEWAY, Access, Action, Object
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.named import named
+from accelerator.gateway.access.grants import GATEWAY, Access, Action, Object
 from accelerator.gateway.access.rulings import note_allowed, note_refused
+from accelerator.gateway.access.table_names import named
 from accelerator.iceberg import NamedTable, Pin, PinnedTable
-from accelerator.log_sql.table import NAME as LOG
-from accelerator.log_sql.table import is_log
-from accelerator.metadata_table import SUFFIX
-from accelerator.relate.property import relate_columns
-from accelerator.statements import kinds
-from accelerator.statements.kinds import Statement, TableName
+from accelerator.query.statements import nodes
+from accelerator.query.statements.nodes import Statement, TableName
+from accelerator.query.virtual_tables.files_views import SUFFIX
+from accelerator.query.virtual_tables.log_table import NAME as LOG
+from accelerator.query.virtual_tables.log_table import is_log
 from cubes.definition import from_dict
-from rewrite.dotted import joined, parts_of
 from rewrite.facts import ViewFacts
-from rewrite.parse import PARSER_FAILS, parse
-from rewrite.spark_words import words
+from rewrite.identifiers.qualified_name import joined, parts_of
+from rewrite.parse.parse import PARSER_FAILS, parse
+from rewrite.text.spark_keywords import words
 
 if TYPE_CHECKING:
-    from accelerator.services import Services
+    from accelerator.query.runtime.services import Services
     from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
 
 FullName = tuple[str, ...]
@@ -44,7 +44,7 @@ _PUBLISHED = "accelerator.published.cube"
 _RELATIONS_MAX = 5_000
 _VIEWS_MAX = 16
 _STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
-EXPLAINING = (kinds.ExplainAccelerate, kinds.ExplainAnalyze, kinds.ExplainWhyNot, kinds.Verify)
+EXPLAINING = (nodes.ExplainAccelerate, nodes.ExplainAnalyze, nodes.ExplainWhyNot, nodes.Verify)
 """Statements that report a plan."""
 _METADATA = words("""
     all_data_files all_delete_files all_entries all_files all_manifests changes data_files
@@ -147,73 +147,73 @@ class _Asking:
     def statement(self, statement: Statement) -> None:  # noqa: PLR0912, PLR0915 - each kind
         """Asks for all that it needs."""
         match statement:
-            case kinds.Query():
+            case nodes.Query():
                 self._query(statement.bare)
-            case kinds.CreateCube():
+            case nodes.CreateCube():
                 record = self._manage_cube(statement.name, may_lack=True)
                 if statement.replace:
                     self._unpublish(record)
                 self._query(statement.select_sql)
-            case kinds.EstimateCube():
+            case nodes.EstimateCube():
                 self._query(statement.cube.select_sql)
-            case kinds.BuildCube() | kinds.CompactCube() | kinds.RefreshCube():
+            case nodes.BuildCube() | nodes.CompactCube() | nodes.RefreshCube():
                 self._manage_cube(statement.name)
-            case kinds.DropCube():
+            case nodes.DropCube():
                 self._unpublish(self._manage_cube(statement.name))
-            case kinds.PublishCube():
+            case nodes.PublishCube():
                 self._publish(statement)
-            case kinds.UndropCube():
+            case nodes.UndropCube():
                 self._undrop(statement)
-            case kinds.CreateIndex():
+            case nodes.CreateIndex():
                 self._create_index(statement)
-            case kinds.BuildIndex() | kinds.DropIndex() | kinds.RefreshIndex():
+            case nodes.BuildIndex() | nodes.DropIndex() | nodes.RefreshIndex():
                 self._manage_index(statement.name)
-            case kinds.BuildAll():
+            case nodes.BuildAll():
                 self._build_all(statement.table)
             case (
-                kinds.ShowCubes()
-                | kinds.ShowIndexes()
-                | kinds.ShowRecycleBin()
-                | kinds.ShowConstraints()
-                | kinds.ShowRelateColumns()
-                | kinds.ShowStatistics()
+                nodes.ShowCubes()
+                | nodes.ShowIndexes()
+                | nodes.ShowRecycleBin()
+                | nodes.ShowConstraints()
+                | nodes.ShowRelateColumns()
+                | nodes.ShowStatistics()
             ):
                 if statement.table is not None:
                     self._table("read", statement.table)
-            case kinds.ShowCoverage():
+            case nodes.ShowCoverage():
                 self._show_coverage(statement)
-            case kinds.ShowQueries():  # whose is told where they're read (`query_log/whose.py`)
+            case nodes.ShowQueries():  # whose: `store/journals/query_log/visibility.py`
                 pass
-            case kinds.Analyze() | kinds.ShowRecommendations() | kinds.ShowAdviceResults():
+            case nodes.Analyze() | nodes.ShowRecommendations() | nodes.ShowAdviceResults():
                 self._advice(statement.table)
-            case kinds.ApplyRecommendations():
+            case nodes.ApplyRecommendations():
                 self._apply(statement)
-            case kinds.AddConstraint():
+            case nodes.AddConstraint():
                 self._table("change", statement.table)
                 if statement.constraint.references is not None:
                     self._table("read", statement.constraint.references)
-            case kinds.ValidateConstraint():
+            case nodes.ValidateConstraint():
                 self._validate(statement)
-            case kinds.AddRelateColumn():
+            case nodes.AddRelateColumn():
                 self._add_relate(statement)
-            case kinds.BuildStatistics() | kinds.DropStatistics():  # both tell of the table
+            case nodes.BuildStatistics() | nodes.DropStatistics():  # both tell of the table
                 self._table("read", statement.table)
                 self._table("change", statement.table)
-            case kinds.DropConstraint():
+            case nodes.DropConstraint():
                 self._drop_constraint(statement)
-            case kinds.DropRelateColumn():
+            case nodes.DropRelateColumn():
                 self._drop_relate(statement)
-            case kinds.OptimizeTable():
+            case nodes.OptimizeTable():
                 self._optimize(statement)
-            case kinds.VacuumTable():
+            case nodes.VacuumTable():
                 self._table("change", statement.table)
             case _ if isinstance(statement, EXPLAINING):
                 self._query(statement.query.bare)
                 self._explained()
-            case kinds.NotBuilt():
+            case nodes.NotBuilt():
                 if statement.table is not None:
                     self._table("change", statement.table)
-            case kinds.Other():
+            case nodes.Other():
                 self._untold("it's neither a query nor a statement of the accelerator's own")
             case _:
                 raise _refused("the statement isn't known")
@@ -326,10 +326,10 @@ class _Asking:
         else:
             self._table("read", table)
 
-    def _apply(self, statement: kinds.ApplyRecommendations) -> None:
+    def _apply(self, statement: nodes.ApplyRecommendations) -> None:
         """What each of the recommendations does; who is refused one isn't told which there are."""
-        from accelerator.advisor.applying import actions_of
-        from accelerator.advisor.doable import statement_of
+        from accelerator.services.advisor.apply.allowed_ddl import statement_of
+        from accelerator.services.advisor.apply.apply import actions_of
 
         self._need("metrics", GATEWAY, GATEWAY)
         if statement.table is not None:
@@ -363,7 +363,7 @@ class _Asking:
             raise denied(action, asked)
         note_allowed("read", table)
 
-    def _publish(self, statement: kinds.PublishCube) -> None:
+    def _publish(self, statement: nodes.PublishCube) -> None:
         record = self._manage_cube(statement.name)
         target = statement.table
         if target is None and record is not None:
@@ -382,7 +382,7 @@ class _Asking:
             published = Object.table(tuple(record.published.split(".")))
             self._need("change", published, Object("cube", (record.name,)))
 
-    def _undrop(self, statement: kinds.UndropCube) -> None:
+    def _undrop(self, statement: nodes.UndropCube) -> None:
         asked = Object("cube", (statement.name,))
         self._need("manage", asked, asked)
         if statement.new_name is not None:
@@ -394,7 +394,7 @@ class _Asking:
         else:
             self._under_cube(found[-1], "manage", asked)
 
-    def _create_index(self, statement: kinds.CreateIndex) -> None:
+    def _create_index(self, statement: nodes.CreateIndex) -> None:
         self._manage_index(statement.name, may_lack=True)
         pinned, asked = self._table("read", statement.table)
         found = None if pinned is None else self._pin.described(pinned.parts)
@@ -402,7 +402,7 @@ class _Asking:
             return
         name = ".".join(statement.column)
         if not self._sees_relate(pinned, name, asked):
-            from accelerator.indexing.builder import no_indexed_column
+            from accelerator.builds.sidecars.builder import no_indexed_column
 
             raise no_indexed_column(name, found.facts)
 
@@ -424,7 +424,7 @@ class _Asking:
             return {full}
         return tables_of_index(record, self._pin)
 
-    def _show_coverage(self, statement: kinds.ShowCoverage) -> None:
+    def _show_coverage(self, statement: nodes.ShowCoverage) -> None:
         """Reading every table under what is shown; of a table's artifacts others are left out."""
         if statement.table is not None:
             self._table("read", statement.table)
@@ -480,19 +480,19 @@ class _Asking:
 
     # Constraints and relate columns over forbidden tables give the errors of unknown ones.
 
-    def _validate(self, statement: kinds.ValidateConstraint) -> None:
+    def _validate(self, statement: nodes.ValidateConstraint) -> None:
         pinned, asked = self._table("read", statement.table)
         if pinned is not None:
             self._constraint(pinned, statement.name, asked)
 
-    def _drop_constraint(self, statement: kinds.DropConstraint) -> None:
+    def _drop_constraint(self, statement: nodes.DropConstraint) -> None:
         """Needs the right to change the table; IF EXISTS has the same answer for any name."""
         pinned, asked = self._table("change", statement.table)
         if pinned is not None and not statement.if_exists:
             self._constraint(pinned, statement.name, asked)
 
     def _constraint(self, pinned: NamedTable, name: str, asked: Object) -> None:
-        from accelerator.constraints.declared import constraints_of, missing
+        from accelerator.services.ddl.constraints.declare import constraints_of, missing
 
         for one in constraints_of(self._lake, pinned.parts):
             if one.name.lower() == name.lower():
@@ -501,16 +501,16 @@ class _Asking:
                     return
         raise missing(name, joined(pinned.parts))
 
-    def _drop_relate(self, statement: kinds.DropRelateColumn) -> None:
+    def _drop_relate(self, statement: nodes.DropRelateColumn) -> None:
         pinned, asked = self._table("change", statement.table)
         if pinned is None or statement.if_exists:
             return
         if not self._sees_relate(pinned, statement.name, asked):
-            from accelerator.relate.declared import missing
+            from accelerator.services.ddl.relate_columns import missing
 
             raise missing(statement.name, joined(pinned.parts))
 
-    def _optimize(self, statement: kinds.OptimizeTable) -> None:
+    def _optimize(self, statement: nodes.OptimizeTable) -> None:
         """Needs the right to read the dimensions of each relate column that rows are ordered by."""
         pinned, asked = self._table("change", statement.table)
         found = None if pinned is None else self._pin.described(pinned.parts)
@@ -518,7 +518,7 @@ class _Asking:
             return
         for name, _ in statement.keys:
             if found.facts.column(name) is None and not self._sees_relate(pinned, name, asked):
-                from accelerator.clustering.ordering import no_key
+                from accelerator.services.clustering.options import no_key
 
                 raise no_key(name, found.facts)
 
@@ -540,7 +540,7 @@ class _Asking:
             note_allowed("read", table)
         return True
 
-    def _add_relate(self, statement: kinds.AddRelateColumn) -> None:
+    def _add_relate(self, statement: nodes.AddRelateColumn) -> None:
         """The fact is changed; each table that a qualifier brings in is read, in their order."""
         pinned, _ = self._table("change", statement.table)
         tables = [] if pinned is None else [pinned.parts]
@@ -625,7 +625,7 @@ def tables_of_index(record: IndexRecord, pin: Pin) -> set[FullName]:
 
 
 def _qualifiers(
-    statement: kinds.AddRelateColumn, untold: Callable[[str], None]
+    statement: nodes.AddRelateColumn, untold: Callable[[str], None]
 ) -> Iterator[TableName]:
     """The names of tables before columns, in the order in which they're looked up."""
     if statement.expression:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import cast, get_args
 
 from accelerator.errors import AcceleratorError, ConfigError
-from accelerator.gateway.access.access import ACTIONS, KINDS_OF, Access, Action, Effect, Grant, Kind
-from accelerator.gateway.access.patterns import Glob
-from accelerator.gateway.access.toml_file import ENTRIES_MAX, Section, read
-from accelerator.gateway.access.users import User
-from accelerator.gateway.limits import Limit, Per
-from rewrite.dotted import parts_of
+from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
+from accelerator.gateway.access.grants import ACTIONS, KINDS_OF, Access, Action, Effect, Grant, Kind
+from accelerator.gateway.access.login.users import User
+from accelerator.gateway.access.name_patterns import Glob
+from accelerator.gateway.admission.admission import Limit, Per
+from rewrite.identifiers.qualified_name import parts_of
 
 _PAGE = "docs/reference/access.md"
 _SUBJECTS = ("users", "roles", "groups")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.access.users import User
-from rewrite.closest import closest, did_you_mean
-from rewrite.printable import one_line
+from accelerator.gateway.access.login.users import User
+from rewrite.text.printable import one_line
+from rewrite.text.suggestions import closest, did_you_mean
 
 SYSTEM = "system"
 """The catalog under which clients keep the role; others have no roles of their own."""

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from accelerator.errors import UNFIT
-from accelerator.gateway.access.access import Object
+from accelerator.gateway.access.grants import Object
 
 _RULINGS_MAX = 1_000
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.spark_errors import spark_error, without_stack
-from accelerator.redaction import redacted
-from rewrite.printable import printable
+from rewrite.text.printable import printable
 
 NUMBERS: Mapping[str, int] = {
     "GENERIC_USER_ERROR": 0,

@@ -16,8 +16,8 @@ from urllib.parse import quote_plus, unquote_plus
 from zoneinfo import ZoneInfo
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.kinds import ClientSession, SetRole
-from rewrite.printable import one_line
+from accelerator.gateway.trino.requests.nodes import ClientSession, SetRole
+from rewrite.text.printable import one_line
 
 PREFIX = "X-Trino-"
 _KEPT_MAX = 4096

@@ -10,9 +10,9 @@ from typing import Any
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.kinds import ClientSession, Run, to_dict
-from accelerator.gateway.trino.requests import request
-from accelerator.gateway.trino.words import Word, words_of
+from accelerator.gateway.trino.requests.cursor import Word, words_of
+from accelerator.gateway.trino.requests.nodes import ClientSession, Run, to_dict
+from accelerator.gateway.trino.requests.parse import request
 
 _MOMENTARY = frozenset(
     {

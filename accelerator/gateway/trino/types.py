@@ -1,7 +1,8 @@
 """Arrow's types as Trino's: their names, and their signatures as the protocol has them.
 
-Promise: each type that Spark's answers have is told as the one whose values `values.py` writes; a
-type without such a one raises `UnrepresentableError` with the column's name.
+Promise: each type that Spark's answers have is told as the one whose values
+`gateway/trino/json/encode.py` writes; a type without such a one raises `UnrepresentableError` with
+the column's name.
 """
 
 from __future__ import annotations

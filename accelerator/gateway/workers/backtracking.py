@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from accelerator.gateway.access.check import EXPLAINING
-from accelerator.gateway.pointers import Versions, views_of
-from accelerator.services import Services
-from accelerator.statements import kinds
-from accelerator.statements.kinds import Statement
-from rewrite.parse import PARSER_FAILS, parse
-from rewrite.spark_words import words
+from accelerator.gateway.table_versions import Versions, views_of
+from accelerator.query.runtime.services import Services
+from accelerator.query.statements import nodes
+from accelerator.query.statements.nodes import Statement
+from rewrite.parse.parse import PARSER_FAILS, parse
+from rewrite.text.spark_keywords import words
 
 PATTERN_HINT = (
     "Its patterns may take a time that isn't linear in the texts: use fewer % or quantifiers, begin"
@@ -78,9 +78,9 @@ def weighed_texts(statement: Statement) -> list[str]:
     Builds have none: they may take hours, and need the right `manage`.
     """
     match statement:
-        case kinds.Query():
+        case nodes.Query():
             return [statement.bare]
-        case kinds.EstimateCube():
+        case nodes.EstimateCube():
             return [statement.cube.select_sql]
         case _ if isinstance(statement, EXPLAINING):
             return [statement.query.bare]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from accelerator.explained_html import stages
+from accelerator.query.explain.html import stages
 
 if TYPE_CHECKING:
-    from accelerator.explaining import Explainer
-    from accelerator.plans import Leaf, Plan
+    from accelerator.planning.plans import Leaf, Plan
+    from accelerator.query.explain.explainer import Explainer
 
 _KEPT_MAX = 1024
 _NEWEST = 16

@@ -14,13 +14,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from accelerator.config import Config
-from accelerator.context import time_zone
-from accelerator.engines.source import elsewhere
-from accelerator.engines.spark_context import SHARED
-from accelerator.memory import LEAST
-from accelerator.opening import open_loaded
-from accelerator.session import Accelerator
+from accelerator.common.config.config import Config
+from accelerator.common.config.memory_budget import LEAST
+from accelerator.engines.session_settings import time_zone
+from accelerator.engines.spark.context import SHARED
+from accelerator.engines.spark.lazy_engine import elsewhere
+from accelerator.session.opening import open_loaded
+from accelerator.session.session import Accelerator
 
 _ZONE = "spark.sql.session.timeZone"
 

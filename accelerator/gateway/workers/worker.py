@@ -1,418 +1,402 @@
-"""The gateway's end of one worker: what it runs, whether it gives signs, what its death means.
+"""A worker: takes statements from a socket, runs several at once in its sessions, gives their rows.
 
-Promises: a worker that answers no ping, or no stop, for `silence_s` is replaced. Each statement of
-a dead worker learns its fate.
+It ends when the gateway closes the socket, whatever runs then. What a statement means, and who may
+ask it, is `run_statement.py`'s.
 """
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import logging
 import os
 import signal
+import socket
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 
-from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.errors import Told
-from accelerator.gateway.workers import blame, messages
-from accelerator.gateway.workers.backtracking import PATTERN_HINT
-from accelerator.gateway.workers.blame import Death, Fate
-from accelerator.gateway.workers.forks import NoWorkerError, Template
-from accelerator.gateway.workers.ledger import DUMP_SIGNAL, Ledger
-from accelerator.gateway.workers.link import Body, Link
-from accelerator.gateway.workers.messages import Header, MessageError
+import pyarrow as pa
+
+from accelerator.common.config.config import Config
+from accelerator.engines.spark.start import scratch
+from accelerator.engines.spark.start.data_limit import limit_data
+from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
+from accelerator.gateway.access.rulings import Rulings, noting
+from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.lasting_text import read_text
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.workers import messages
+from accelerator.gateway.workers.blame import JAVA_ENDED
+from accelerator.gateway.workers.explanations import Explanations
+from accelerator.gateway.workers.ledger import Notes, report_overflows
+from accelerator.gateway.workers.messages import Header
+from accelerator.gateway.workers.run_statement import Answer, Asking, Job, Telling
+from accelerator.gateway.workers.sessions import Sessions
+from accelerator.planning.plans import Plan
+from accelerator.query.recording.plan_observers import told_to
+from accelerator.services.advisor.report import Advised
+from accelerator.services.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.services.refresh.service import Refreshed
+from accelerator.session.session import Accelerator
+from accelerator.store import Line
+from accelerator.store.journals.query_log.visibility import shown_to
 
 _log = logging.getLogger("accelerator.gateway")
-_END_S, _LOOK_S = 3.0, 0.02
-_MORE_HINT = "SET SESSION query_max_run_time, or timeout_s, allow more"
-_EXPLAIN_S = 5.0
-"""How long it's waited for what a worker says of a statement's plan."""
-LATE_S = 0.5
-"""A worker that hasn't answered a ping for so long gets no statement."""
-_REPLACE_S = 1.0
-"""One whose thread has used a processor for so long, while it's late, is replaced at once."""
-_DUMP_S = 0.05
-_REPORT_MAX = 4_000
-_OUTLIVES = 6
-"""A worker without pings ends itself after so many times `silence_s`: its gateway is gone."""
+_AHEAD = 2
+"""Pieces that are sent before the gateway has asked for more."""
+_CLOSE_S = 1.0
+_WATCH_S = 1.0
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_KILLED = frozenset(status for one in _FROM_OUTSIDE for status in (-one, 128 + one))
+"""Java ends by itself after signals that it handles, with 128 and the signal's number."""
+_JAVA_ENDS_S = 0.5
+"""A statement may fail so long before the system reports that Java has ended."""
+_PIECE_BYTES = 4 * 1024**2
+_BATCH_ROWS = 65_536
 
 
-class WorkerLostError(AcceleratorError):
-    """The process that ran the statement has died; what it has done isn't known."""
-
-    code = "worker_lost"
-
-    def __init__(self, fate: Fate, death: Death, *, began: bool) -> None:
-        super().__init__(
-            f"The process that ran the statement has died ({death.words}).",
-            hint="Ask again; the gateway's log says more",
-        )
-        self.fate, self.death, self.began = fate, death, began
-
-
-class OverdueError(AcceleratorError):
-    """The statement took longer than it may, and its worker hasn't stopped it either."""
-
-    code = "statement_timeout"
+def serve(connection: socket.socket, ledger: int) -> None:
+    """Runs the worker until its socket ends; `ledger` is the descriptor of its `Ledger`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    notes = Notes(ledger)
+    first = messages.received(connection)
+    if first is None:
+        return
+    worker = _Worker(connection, notes)
+    if worker.open(first[0]):
+        worker.run()
+        worker.close()
+    scratch.forget()
+    # Engines may be in the middle of something; nobody waits for them, and leases have an end.
+    os._exit(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a worker said of a statement: `rows` with a body, `error` or `spark`.
-
-    Of maintenance, and of the API's runs, it's `told`, again and again.
-    """
-
-    kind: str
-    header: Header
-    body: Body = b""
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing comes behind it."""
-        return self.kind in ("error", "spark") or "metrics" in self.header
+class _GoneError(OSError):
+    """The gateway has closed the socket."""
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A statement that a worker runs."""
+class _Statement:
+    """One that runs: how it's stopped, and how many pieces it may still send."""
 
-    movable: bool
-    frames: asyncio.Queue[Frame | WorkerLostError] = field(default_factory=asyncio.Queue)
+    def __init__(self) -> None:
+        self._credit = threading.Semaphore(_AHEAD)
+        self._stop: Callable[[], None] | None = None
+        self.is_stopped = False
+        self._lock = threading.Lock()
 
+    def more(self) -> None:
+        """The gateway has taken a piece."""
+        self._credit.release()
 
-class Worker:
-    """One process; `run` gives what it says of a statement."""
+    def wait(self) -> None:
+        """Until a piece may be sent; CancelledError where it's stopped meanwhile."""
+        self._credit.acquire()
+        self.check()
 
-    def __init__(
-        self,
-        pid: int,
-        ledger: Ledger,
-        template: Template,
-        *,
-        spark: bool,
-        silence_s: float,
-        alone: bool = False,
-        changed: Callable[[], None] = lambda: None,
-        suspected: Callable[[Header, str], None] = lambda _order, _how: None,
-        killed_for_memory: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """`changed` hears that it may take statements again, or never will.
+    def check(self) -> None:
+        if self.is_stopped:
+            raise CancelledError("the statement was cancelled")
 
-        A worker that is `alone` runs one statement at a time, so that no other waits if it's late.
-        `suspected` hears of each order that may have made it silent, or alone ended it.
-        """
-        self.pid, self.spark, self._alone = pid, spark, alone
-        self.since = time.time()
-        self.began = time.monotonic()
-        self.running: dict[int, _Waiting] = {}
-        self.explaining: dict[int, asyncio.Future[Header | None]] = {}
-        self.dead = asyncio.Event()
-        """Its process is gone, and what that means is known."""
-        self.gone = asyncio.Event()
-        """It takes no statements any more: it's dead, or retired."""
-        self.death: Death | None = None
-        self.fates: Mapping[int, Fate] = {}
-        self.is_worn = False
-        """It's to be replaced: it ran out of memory, or its Spark has tasks that nothing stops."""
-        self.is_retired = False
-        """It ends with the last statement that it runs."""
-        self.crash_report = ""
-        self.group: Path | None = None
-        """Its control group, if it has one."""
-        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.link = Link(self._take, self._lost)
-        self._ledger, self._template = ledger, template
-        self._silence_s, self._changed, self._suspected = silence_s, changed, suspected
-        self._orders: dict[int, Header] = {}
-        self._killed_for_memory = killed_for_memory
-        self._stopping: dict[int, float] = {}
-        self._pinged: float | None = None
-        self._pings = itertools.count()
-        self._before: dict[int, float] = {}
-        self._busy: set[int] = set()
-        self._hung: set[int] | None = None
-        self._stopped = False
-        self._judging: asyncio.Task[None] | None = None
+    def stop(self) -> None:
+        """Ends it, now or as soon as it begins."""
+        with self._lock:
+            self.is_stopped = True
+            stop = self._stop
+        self._credit.release()
+        if stop is not None:
+            stop()
 
-    # Statements
-
-    def send(self, header: Header) -> None:
-        """Says something to it; nothing, where it's dead."""
-        self.link.send(header)
-
-    @property
-    def stopping(self) -> list[Header]:
-        """The orders that were stopped and haven't ended: each has a thread still."""
-        return [self._orders[number] for number in self._stopping if number in self._orders]
-
-    @property
-    def load(self) -> int:
-        """How many of its threads are taken: a statement that was stopped has one until it ends."""
-        return len(self.running) + len(self._stopping)
-
-    async def run(
-        self, number: int, order: Header, limit_s: float = 0.0, *, movable: bool = False
-    ) -> AsyncGenerator[Frame, None]:
-        """The frames of an order: to run a statement, or to maintain the store.
-
-        WorkerLostError if it dies before the last one, or, for a `movable` one, if it gives no
-        signs. OverdueError if the worker needs longer than `limit_s` and doesn't say so itself;
-        0: no limit.
-
-        Leaving the iterator stops the statement.
-        """
-        waiting = self.running[number] = _Waiting(movable)
-        self._orders[number] = order
-        last, left_s = False, limit_s + self._silence_s if limit_s else None
-        is_sent = False
+    @contextmanager
+    def stopped_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """While it's inside, that function stops its work."""
+        with self._lock:
+            self._stop = stop
         try:
-            self.send({"id": number, **order})
-            is_sent = True
-            while not last:
-                frame, left_s = await self._next(number, waiting, left_s, limit_s)
-                last = frame.is_last
-                waiting.movable = False
-                if frame.kind == "rows" and not last:
-                    self.send({"op": "more", "id": number})
-                yield frame
+            self.check()
+            yield
         finally:
-            del self.running[number]
-            if is_sent and not last and not self.dead.is_set():
-                self._stopping[number] = time.monotonic()
-                self.send({"op": "stop", "id": number})
-            else:
-                self._orders.pop(number, None)
+            with self._lock:
+                self._stop = None
 
-    async def _next(
-        self, number: int, waiting: _Waiting, left_s: float | None, limit_s: float
-    ) -> tuple[Frame, float | None]:
-        """The next frame, and how long the worker may still work: its client's time is its own."""
-        if self.dead.is_set() and waiting.frames.empty():
-            raise self._lost_with(number)
-        since = time.monotonic()
+
+class _Watch:
+    """Tells the gateway of a daemon's work."""
+
+    def __init__(self, tell: Callable[[Header], None]) -> None:
+        self._tell = tell
+        self._lags: Mapping[str, float] = {}
+
+    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+        """See `maintenance.daemon.Watch`."""
+        self._tell({"vacuumed": done.to_dict(), "lines": [asdict(line) for line in lines]})
+
+    def ended(self, done: Round) -> None:
+        """See `maintenance.daemon.Watch`."""
+        self._tell({"ended": asdict(done)})
+
+    def refreshed(self, done: Refreshed) -> None:
+        """See `refresh.service.RefreshWatch`."""
+        self._tell({"refreshed": done.to_dict()})
+
+    def advised(self, done: Advised) -> None:
+        """A run of the advisor ended."""
+        self._tell({"advised": done.to_dict()})
+
+    def lags(self, lags: Mapping[str, float]) -> None:
+        """See `refresh.service.RefreshWatch`; told where anything is behind, or was."""
+        if lags != self._lags:
+            self._lags = lags
+            self._tell({"lags": dict(lags)})
+
+
+class _Worker:
+    def __init__(self, connection: socket.socket, notes: Notes) -> None:
+        self._connection, self._sending = connection, threading.Lock()
+        self._notes = notes
+        self._statements: dict[int, _Statement] = {}
+        self._sessions: Sessions
+        self._asking: Asking
+        self._threads: ThreadPoolExecutor
+        self._explanations = Explanations()
+        self._explaining = ThreadPoolExecutor(1, thread_name_prefix="explaining")
+
+    def open(self, order: Header) -> bool:
+        """Opens the first session; whether that worked."""
+        if order["data_bytes"] and not limit_data(order["data_bytes"], order["jvm_bytes"]):
+            _log.warning("the system doesn't limit this worker's memory")
         try:
-            async with asyncio.timeout(left_s):
-                frame = await waiting.frames.get()
-        except TimeoutError as error:
-            self.retire()
-            for_patterns = self._orders[number].get("job", {}).get("for_patterns")
-            raise OverdueError(
-                f"The statement took longer than {limit_s:g} s, and its process didn't stop it.",
-                hint=PATTERN_HINT if for_patterns else _MORE_HINT,
-            ) from error
-        if isinstance(frame, WorkerLostError):
-            raise frame
-        return frame, None if left_s is None else left_s - (time.monotonic() - since)
-
-    def _lost_with(self, number: int) -> WorkerLostError:
-        death = self.death or Death(None)
-        fate = self.fates.get(number, Fate.UNTOUCHED)
-        return WorkerLostError(fate, death, began=number in death.ran)
-
-    def _take(self, header: Header, body: Body) -> None:
-        kind = header.get("kind")
-        if kind == "pong" or self._pinged is not None:  # each message is a sign of life
-            self._answered()
-        if kind == "pong":
-            return
-        if kind == "ready":
-            if header.get("version") != messages.VERSION:
-                raise MessageError(f"a worker speaks version {header.get('version')}")
-            if not self.ready.done():  # whoever waited may be gone
-                self.ready.set_result(None)
-        elif kind == "failed":
-            error = Told.from_dict(header.get("error"))
-            self.ready.set_exception(NoWorkerError(error.message, hint=error.hint or ""))
-            self.ready.exception()
-        elif kind == "explained":
-            asked, found = self.explaining.get(header.get("id", -1)), header.get("explained")
-            if asked is not None and not asked.done():
-                asked.set_result(found if isinstance(found, dict) else None)
-        elif kind == "worn":
-            self.is_worn = True
-        elif kind in ("rows", "error", "spark", "told"):
-            self._hear(header.get("id", -1), Frame(kind, header, body))
-
-    def _hear(self, number: int, frame: Frame) -> None:
-        waiting = self.running.get(number)
-        if waiting is not None:  # else it was stopped meanwhile
-            waiting.frames.put_nowait(frame)
-        if frame.is_last and self._stopping.pop(number, None) is not None:
-            self._orders.pop(number, None)
-            self._changed()
-        self.is_worn = self.is_worn or bool(frame.header.get("worn"))
-
-    async def explained(self, number: int) -> Header | None:
-        """How it answers, or has answered, the statement; None where it doesn't know any more."""
-        asked = self.explaining.get(number)
-        if asked is None:
-            asked = self.explaining[number] = asyncio.get_running_loop().create_future()
-            asked.add_done_callback(lambda _done: self.explaining.pop(number, None))
-            self.send({"op": "explain", "id": number})
-        if self.dead.is_set():
-            return None
-        try:
-            async with asyncio.timeout(_EXPLAIN_S):
-                return await asyncio.shield(asked)
-        except TimeoutError:
-            return None
-
-    # Signs of life
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it answers pings later than a sound worker does."""
-        return self._pinged is not None and time.monotonic() - self._pinged > LATE_S
-
-    def look(self, late_s: float) -> None:
-        """Pings it, and gives it up if it was silent for too long.
-
-        `late_s` is how much later than planned the gateway itself looks: that isn't its silence.
-        """
-        if self.dead.is_set() or not self.ready.done() or self._judging is not None:
-            return
-        now = time.monotonic()
-        if self._pinged is None:
-            self._pinged = now
-            self.send({"op": "ping", "ends_s": _OUTLIVES * self._silence_s})
-        elif late_s > LATE_S:
-            was_late, self._pinged = self.is_late, min(now, self._pinged + late_s)
-            if was_late and not self.is_late:  # its answer won't report that
-                self._changed()
-        elif now - self._pinged > LATE_S:
-            self._late(now - self._pinged)
-        if self.is_worn or any(now - since > self._silence_s for since in self._stopping.values()):
-            self.retire()
-
-    def _answered(self) -> None:
-        was_late = self.is_late
-        self._pinged, self._before = None, {}
-        if was_late:
-            self._changed()
-
-    def _late(self, silent_s: float) -> None:
-        """Moves what can't be the reason to other workers; kills the process in the end."""
-        stopped = blame.is_stopped(self.pid)
-        spent = blame.busy_seconds(self.pid, self._ledger.running())
-        if not self._before and not stopped:
-            self._before = spent
-            return
-        self._busy = set() if stopped else blame.busy(self._before, spent)
-        self._stopped = stopped
-        if self._busy or stopped:
-            self._move(Death(None, hung=self._busy, stopped=stopped, ran=self._ledger.running()))
-        hogs = set() if stopped else blame.busy(self._before, spent, _REPLACE_S)
-        if (stopped or (hogs and not self._alone)) and not self.is_retired:
-            for number in hogs & self._orders.keys():
-                self._suspected(self._orders[number], "")
-            self.retire()
-        if silent_s > self._silence_s:
-            _log.error("worker %d has given no sign for %.1f s; it's killed", self.pid, silent_s)
-            self.abandon()
-
-    def _move(self, death: Death) -> None:
-        """Has others asked for what can't be the reason."""
-        for number, waiting in self.running.items():
-            if waiting.movable and number not in self._busy:
-                waiting.movable = False
-                began = number in death.ran
-                fate = Fate.INNOCENT if began else Fate.UNTOUCHED
-                waiting.frames.put_nowait(WorkerLostError(fate, death, began=began))
-
-    def abandon(self) -> None:
-        """Kills it now; if it gives no sign, that is why."""
-        if self.dead.is_set() or self._judging is not None:
-            return
-        if self.is_late:
-            self._hung = self._busy
-        self._judging = asyncio.create_task(self._give_up())
-
-    async def _give_up(self) -> None:
-        if self._hung is not None:
-            with suppress(OSError):
-                os.kill(self.pid, DUMP_SIGNAL)
-            await asyncio.sleep(_DUMP_S)
-        self._judging = None
-        self.kill()
-
-    @property
-    def was_silent(self) -> bool:
-        """Whether it's replaced since it gave no sign."""
-        return self._hung is not None or self.is_late
-
-    def retire(self) -> None:
-        """It gets no statement any more, and ends with the last of those that it runs."""
-        if not self.gone.is_set():
-            _log.warning("worker %d is replaced; it ends with its last statement", self.pid)
-            self.is_retired = True
-            self.gone.set()
-            self._changed()
-
-    # Its end
-
-    def _lost(self) -> None:
-        """Judges its death, once the parent has told how it ended."""
-        self.gone.set()
-        if not self.ready.done():
-            self.ready.set_exception(NoWorkerError("a worker died before it was ready"))
-            self.ready.exception()  # whoever waits sees it; nobody has to
-        for asked in self.explaining.values():
-            if not asked.done():
-                asked.set_result(None)
-        self._judging = asyncio.create_task(self._judge())
-
-    async def _judge(self) -> None:
-        status = await self._template.ending(self.pid)
-        ledger = self._ledger
-        self.death = Death(
-            status,
-            ledger.report(),
-            tuple(self._orders),
-            ledger.running(),
-            self._hung,
-            self._stopped,
-            self._hung is None and self._killed_for_memory(),
+            os.nice(order["niceness"])
+            config = Config(**order["config"])
+            self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
+            self._asking = Asking(order["gateway"])
+            with self._sessions.using():
+                pass
+        except (AcceleratorError, MemoryError, OSError) as error:
+            self._send({"kind": "failed", "error": told(error).to_dict()})
+            return False
+        self._threads = ThreadPoolExecutor(
+            order["threads"], thread_name_prefix="statement", initializer=report_overflows
         )
-        self.fates = blame.fates(self.death)
-        if self.death.report:
-            self.crash_report = "\n" + self.death.report[:_REPORT_MAX]
-        ledger.close()
-        self._kill_group()  # its JVM may outlive it
-        for number, fate in self.fates.items():
-            if fate is Fate.CULPRIT:  # also if nobody waits for it any more
-                self._suspected(self._orders[number], self.death.words)
-        self._stopping.clear()
-        self._orders.clear()
-        self.dead.set()
-        for number, waiting in self.running.items():
-            waiting.frames.put_nowait(self._lost_with(number))
-        self._changed()
+        self._send({"kind": "ready", "version": messages.VERSION, "pid": os.getpid()})
+        if order["spark"]:
+            threading.Thread(target=self._watch, args=(order["silence_s"],), daemon=True).start()
+        return True
 
-    async def end(self) -> None:
-        """Lets it go: it ends with its socket, and is killed where that takes too long."""
-        self.link.close()
-        for _ in range(int(_END_S / _LOOK_S)):
+    def _watch(self, silence_s: float) -> None:
+        """Reports once that tasks of Spark go on so long after they were stopped.
+
+        The process ends with its Java: what ran may have ended that, and nothing else can run.
+        """
+        with suppress(_GoneError):
+            while not self._sessions.has_stuck_tasks(silence_s):
+                self._end_without_java()
+                time.sleep(_WATCH_S)
+            _log.warning("Spark's tasks can't be stopped; the worker is to be replaced")
+            self._send({"kind": "worn"})
+
+    def _end_without_java(self, wait_s: float = 0.0) -> None:
+        """Ends as Java has ended: killed by another process, or of what it did itself."""
+        status = self._sessions.java_status(wait_s)
+        if status in _KILLED:
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif status is not None:
+            os._exit(JAVA_ENDED)
+
+    def close(self) -> None:
+        """Closes the sessions, as far as that takes a moment: nothing is left on the disk."""
+        closing = threading.Thread(target=self._sessions.close, daemon=True)
+        closing.start()
+        closing.join(_CLOSE_S)
+
+    def run(self) -> None:
+        """Takes messages until the socket ends."""
+        while True:
             try:
-                os.kill(self.pid, 0)
-            except ProcessLookupError:
+                message = messages.received(self._connection)
+            except OSError:
                 return
-            await asyncio.sleep(_LOOK_S)
-        self.kill()
+            if message is None:
+                return
+            try:
+                self._take(message[0])
+            except _GoneError:
+                return
 
-    def kill(self) -> None:
-        """Ends the process now, with the processes that it has started."""
-        self._kill_group()
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        self.link.close()
+    def _take(self, header: Header) -> None:
+        match header["op"]:
+            case "run":
+                statement = self._statements[header["id"]] = _Statement()
+                self._threads.submit(self._answer, header, statement)
+            case "more" | "stop" as op:
+                known = self._statements.get(header["id"])
+                if known is not None:
+                    known.more() if op == "more" else known.stop()
+            case "ping":
+                self._notes.end_unless_renewed(header["ends_s"])
+                self._send({"kind": "pong"})
+            case "maintain":
+                given = header["id"], Schedule(**header["schedule"])
+                self._threads.submit(self._maintain, *given)
+            case "explain":
+                self._explaining.submit(self._explain, header["id"])
 
-    def _kill_group(self) -> None:
-        """Each worker leads a group of processes of its own."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+    def _answer(self, header: Header, statement: _Statement) -> None:
+        with self._notes.noted(header["id"]):
+            try:
+                self._answer_noted(header, statement)
+            except _GoneError:
+                return
+            except BaseException:  # the gateway would wait for what nobody has told it
+                os._exit(1)
+
+    def _answer_noted(self, header: Header, statement: _Statement) -> None:
+        number, rulings = header["id"], Rulings()
+        try:
+            statement.check()
+            if "call" in header["job"]:
+                self._call(header, statement)
+                return
+            if "text" in header["job"]:
+                self._read(number, header["job"])
+                return
+            job = Job.from_dict(header["job"])
+            with (
+                self._sessions.using(job.zone) as session,
+                session.services.cancellation.stoppable() as stop,
+                statement.stopped_by(stop),
+            ):
+                keeping = self._keeping(number, session, job.telling)
+                with told_to(keeping), noting(rulings):
+                    answer = self._asking.answer(session, job)
+                self._give(number, statement, answer, {"rulings": rulings.to_dict()})
+        except SparkElsewhereError as error:
+            why = {"why": error.hint or "", "may_backtrack": error.may_backtrack}
+            self._send({"kind": "spark", "id": number, **why})
+        except CancelledError as error:
+            self._send(_failure(number, error, rulings))
+        except _GoneError:
+            raise
+        except BaseException as error:
+            # Whatever it is, one statement fails, and the worker goes on.
+            # What Spark itself reports comes from a Java process that runs.
+            self._end_without_java(_JAVA_ENDS_S if told(error).code == "internal" else 0.0)
+            if not isinstance(error, AcceleratorError):
+                _log.warning("a statement failed: %s: %s", type(error).__name__, error)
+            header = _failure(number, error, rulings)
+            if isinstance(error, MemoryError):
+                header["worn"] = True  # what else has failed by it, nobody knows
+            self._send(header)
+        finally:
+            self._statements.pop(number, None)
+
+    def _read(self, number: int, job: Header) -> None:
+        """Reports what a long text asks for, and the words under which its answer is cached."""
+        read, words = read_text(job["text"], nodes.session_from_dict(job["client"]))
+        about: Header = {"metrics": {}, "read": read, "words": words}
+        self._send({"kind": "rows", "id": number, **about})
+
+    def _call(self, header: Header, statement: _Statement) -> None:
+        """Does what the API asks for; its answer is one piece of JSON."""
+        from accelerator.gateway.workers.api.calls import Call, answered
+
+        number, call = header["id"], Call.from_dict(header["job"])
+        with (
+            self._sessions.using() as session,
+            session.services.cancellation.stoppable() as stop,
+            statement.stopped_by(stop),
+            shown_to(call.log_of),
+        ):
+            found = answered(
+                call,
+                session.services,
+                lambda told: self._send({"kind": "told", "id": number, **told}),
+                statement.check,
+            )
+        body = found.model_dump_json(by_alias=True).encode()
+        self._send({"kind": "rows", "id": number, "metrics": {}}, body)
+
+    def _maintain(self, number: int, schedule: Schedule) -> None:
+        """Vacuums round by round, and refreshes, as long as the process lives."""
+        try:
+            with self._sessions.using() as session:
+                watch = _Watch(lambda told: self._send({"kind": "told", "id": number, **told}))
+                stop = threading.Event()
+                session.maintain(
+                    schedule,
+                    lambda _done: None,
+                    stop=stop,
+                    watch=watch,
+                    watch_refresh=watch,
+                    tell_advice=watch.advised,
+                )
+        except (AcceleratorError, OSError) as error:
+            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+
+    def _keeping(
+        self, number: int, session: Accelerator, telling: Telling
+    ) -> Callable[[str, Plan], None]:
+        explainer = session.queries.explainer
+        return lambda sql, plan: self._explanations.keep(
+            number, sql, plan, explainer, is_private=telling.is_private
+        )
+
+    def _explain(self, number: int) -> None:
+        """Says how a statement is answered, and that it isn't known where nobody can tell."""
+        found = None
+        try:
+            found = self._explanations.told(number)
+        except AcceleratorError as error:
+            _log.warning("how a statement was answered can't be told: %s", error)
+        finally:
+            self._send({"kind": "explained", "id": number, "explained": found})
+
+    def _give(self, number: int, statement: _Statement, answer: Answer, about: Header) -> None:
+        """The rows in pieces of a few megabytes; what was found out with the first and the last."""
+        about = about | answer.told()
+        with answer:
+            held: pa.Table | None = None
+            for piece in _pieces(answer):
+                if held is not None:
+                    self._rows(number, statement, held, about)
+                    about = {}
+                held = piece
+            last = held if held is not None else answer.schema.empty_table()
+            self._rows(number, statement, last, about | answer.ended())
+
+    def _rows(self, number: int, statement: _Statement, rows: pa.Table, about: Header) -> None:
+        statement.wait()
+        header: Header = {"kind": "rows", "id": number, "rows": rows.num_rows, **about}
+        self._send(header, messages.bytes_of(rows))
+
+    def _send(self, header: Header, body: bytes | pa.Buffer = b"") -> None:
+        head, rest = messages.packed(header, body)
+        try:
+            with self._sending:
+                self._connection.sendall(head)
+                if len(rest):
+                    self._connection.sendall(rest)
+        except OSError as error:
+            raise _GoneError from error
+
+
+def _failure(number: int, error: BaseException, rulings: Rulings) -> Header:
+    about = {"error": told(error).to_dict(), "rulings": rulings.to_dict()}
+    return {"kind": "error", "id": number, **about}
+
+
+def _pieces(answer: Answer) -> Iterator[pa.Table]:
+    """Tables of some megabytes, of whatever batches there are."""
+    gathered: list[pa.RecordBatch] = []
+    size = 0
+    for whole in answer.batches:
+        for begin in range(0, whole.num_rows, _BATCH_ROWS):
+            batch = whole.slice(begin, _BATCH_ROWS)
+            gathered.append(batch)
+            size += batch.nbytes
+            if size >= _PIECE_BYTES:
+                yield pa.Table.from_batches(gathered, schema=answer.schema)
+                gathered, size = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered, schema=answer.schema)

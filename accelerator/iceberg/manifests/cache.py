@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelerator.iceberg.io import Inputs
+from accelerator.iceberg.manifests.cache_file import Identity, file_of, read_file, trim, write_file
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.file import Identity, file_of, read_file, trim, write_file
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.reader import read_manifest
 
 FOLDER_BYTES = 4 * 1024**3

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from accelerator.arrow_numbers import to_arrow
-from accelerator.iceberg.manifests.container import damaged, unsupported
-from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
+from accelerator.common.arrow.numpy_buffers import to_arrow
+from accelerator.iceberg.manifests.avro_container import damaged, unsupported
+from accelerator.iceberg.manifests.manifest_file import DELETES, ManifestFile
 from accelerator.iceberg.manifests.program import COUNT_MAPS, MAPS, Kind
 
 Int64s = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 The container is opened by `container`, the writer's schema becomes a program (`program`), an
 interpreter (`kernel`) runs it into arrays, and here the arrays become Arrow columns. What the
 interpreter refuses, or a manifest can't hold, raises `ManifestError`. The interpreter is given:
-`kernel` itself, which Python runs, or `machine.COMPILED`; both do the same.
+`kernel` itself, which Python runs, or `compiled.COMPILED`; both do the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from accelerator.iceberg.manifests import kernel
+from accelerator.iceberg.manifests import interpreter
+from accelerator.iceberg.manifests.avro_container import Container, damaged, unsupported
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     KINDS,
@@ -29,8 +30,7 @@ from accelerator.iceberg.manifests.columns import (
     stats_struct,
     validity,
 )
-from accelerator.iceberg.manifests.container import Container, damaged, unsupported
-from accelerator.iceberg.manifests.listed import ManifestFile, PartitionSummary
+from accelerator.iceberg.manifests.manifest_file import ManifestFile, PartitionSummary
 from accelerator.iceberg.manifests.program import (
     COUNT_MAPS,
     LISTS,
@@ -51,9 +51,9 @@ _CELLS_SMALL = 1 << 17  # statistics of one kind for which Python isn't too slow
 _CELLS_MAX = 1 << 24  # statistics of one kind, files times columns, unless the manifest is larger
 _LENGTH_MASK = (1 << 32) - 1
 _FAULTS = {
-    kernel.CUT_OFF: "an entry is cut off",
-    kernel.BAD_VALUE: "an entry has a value that its schema doesn't allow",
-    kernel.LEFT_OVER: "a block has bytes behind its last entry",
+    interpreter.CUT_OFF: "an entry is cut off",
+    interpreter.BAD_VALUE: "an entry has a value that its schema doesn't allow",
+    interpreter.LEFT_OVER: "a block has bytes behind its last entry",
 }
 _SPANS = frozenset({"path", "format", "key_metadata", "referenced_data_file", "manifest_path"})
 _SHORT = {"partition_spec_id": pa.int32()}
@@ -131,7 +131,7 @@ class ListedManifest:
 
 @dataclass(slots=True)
 class _Arrays:
-    """What the interpreter writes; see `kernel.run`."""
+    """What the interpreter writes; see `interpreter.run`."""
 
     scalars: Int64s
     seen: npt.NDArray[np.uint8]
@@ -145,8 +145,8 @@ def _run(program: Program, container: Container, machine: Any) -> _Arrays:
     rows = container.rows
     blocks = [n for block in container.blocks for n in (block.rows, block.start, block.end)]
     data: Any = container.data
-    given: list[Any] = [program.ops, blocks, [0] * kernel.STATE_SIZE, [0] * program.depth]
-    if machine is not kernel:
+    given: list[Any] = [program.ops, blocks, [0] * interpreter.STATE_SIZE, [0] * program.depth]
+    if machine is not interpreter:
         data = _read_only(container)
         given = [np.array(one, dtype=np.int64) for one in given]
     ops, blocks, state, stack = given
@@ -163,15 +163,15 @@ def _run(program: Program, container: Container, machine: Any) -> _Arrays:
             ops, data, blocks, state, stack, to.scalars, to.seen, to.keys, to.stats, to.listed,
             to.lists,
         )  # fmt: skip
-        if code == kernel.DONE:
-            to.keys = to.keys[: state[kernel.KEYS_USED]]
-            to.listed = to.listed[: state[kernel.LIST_USED]]
+        if code == interpreter.DONE:
+            to.keys = to.keys[: state[interpreter.KEYS_USED]]
+            to.listed = to.listed[: state[interpreter.LIST_USED]]
             return to
-        if code == kernel.GROW_KEYS:
-            if machine is kernel and len(to.keys) * max(rows, _KEYS_SMALL) >= _CELLS_SMALL:
+        if code == interpreter.GROW_KEYS:
+            if machine is interpreter and len(to.keys) * max(rows, _KEYS_SMALL) >= _CELLS_SMALL:
                 raise OutgrownError
-            _grow_keys(to, int(state[kernel.ENTRY]), len(data))
-        elif code == kernel.GROW_LIST:
+            _grow_keys(to, int(state[interpreter.ENTRY]), len(data))
+        elif code == interpreter.GROW_LIST:
             # A value takes a byte at least, so this is enough for every list there can be.
             size = min(max(2 * len(to.listed), 1024), len(data) + 1)
             size = len(data) + 1 if size <= len(to.listed) else size
@@ -211,7 +211,7 @@ class _Reading:
         self, program: Program, container: Container, arrays: _Arrays, machine: Any
     ) -> None:
         self._program, self._machine = program, machine
-        self._data = container.data if machine is kernel else _read_only(container)
+        self._data = container.data if machine is interpreter else _read_only(container)
         self._arrays = arrays
         live = np.ones(container.rows, dtype=np.bool_)
         place = program.places.get("status")
@@ -300,7 +300,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """The bytes of all bounds, each field's together; `known` as `kernel.survey` has it."""
+    """The bytes of all bounds, each field's together; `known` as `interpreter.survey` has it."""
 
     known: Int64s
     widths: Int64s
@@ -334,7 +334,7 @@ class _Gathered:
 
 
 def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
-    """Of cells that are one too high, as narrow as they fit; the rest is `kernel.survey`'s."""
+    """Of cells that are one too high, as narrow as they fit; the rest is `interpreter.survey`'s."""
     if not there:
         return pa.nulls(len(cells))
     type_ = narrowest(low - 1, high - 1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from accelerator.iceberg.manifests.container import damaged, unsupported
+from accelerator.iceberg.manifests.avro_container import damaged, unsupported
 
 Kind = Literal["bool", "int", "long", "float", "double", "string", "binary", "null"]
 

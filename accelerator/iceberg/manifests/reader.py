@@ -20,9 +20,9 @@ from typing import Any
 
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.io import METADATA_BYTES_MAX, Inputs, read_bytes
-from accelerator.iceberg.manifests import kernel
+from accelerator.iceberg.manifests import interpreter
+from accelerator.iceberg.manifests.avro_container import Container, damaged, read_container
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.container import Container, damaged, read_container
 from accelerator.iceberg.manifests.decoder import (
     ListedManifest,
     OutgrownError,
@@ -30,13 +30,13 @@ from accelerator.iceberg.manifests.decoder import (
     decode_list,
     decode_summaries,
 )
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.manifest_file import ManifestFile
 
 # Decompressed bytes that Python runs over before numba is worth its start.
 SMALL_BYTES = 1 << 20
 SMALL_ROWS = 1 << 13
 """With more entries Python takes long whatever their bytes."""
-_MACHINE = "accelerator.iceberg.manifests.machine"
+_MACHINE = "accelerator.iceberg.manifests.compiled"
 
 
 class _Spent:
@@ -121,12 +121,12 @@ def _bytes_of(inputs: Inputs, what: str, path: str, size: int | None) -> bytes:
 def _machine(container: Container) -> Any:
     """What runs over that much."""
     if container.rows <= SMALL_ROWS and _spent.affords(len(container.data)):
-        return kernel
+        return interpreter
     return _compiled()
 
 
 def _compiled() -> Any:
-    from accelerator.iceberg.manifests.machine import COMPILED
+    from accelerator.iceberg.manifests.compiled import COMPILED
 
     return COMPILED
 

@@ -18,9 +18,9 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import NestedField, StructType
 
-from accelerator.iceberg.pinned import PinnedTable
+from accelerator.iceberg.pins.pinned_table import PinnedTable
 from accelerator.iceberg.spark_text.types import declared, escaped, row_bytes, simple, suffix
-from rewrite.quoting import quoted, quoted_if_needed
+from rewrite.identifiers.quoting import quoted, quoted_if_needed
 from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
 
 _RESERVED = ("comment", "collation", "location", "provider", "owner", "table_type")

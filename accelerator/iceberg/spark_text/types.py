@@ -14,8 +14,8 @@ from pyiceberg.types import (
     StructType,
 )
 
-from accelerator.iceberg.schema import spark_type
-from rewrite.quoting import quoted_if_needed
+from accelerator.iceberg.tables.schema import spark_type
+from rewrite.identifiers.quoting import quoted_if_needed
 from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
 
 _FIELDS_MAX = 25

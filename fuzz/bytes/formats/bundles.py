@@ -11,19 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from accelerator.indexing import pieces, records
-from accelerator.indexing.pieces import BoundsTable, Piece, Single
-from accelerator.indexing.probing import UNREADABLE
+from accelerator.artifacts.sidecars import bundle, records
+from accelerator.artifacts.sidecars.bundle import BoundsTable, Piece, Single
+from accelerator.artifacts.sidecars.probe import UNREADABLE
 from accelerator.store import CoveredFile, SegmentRecord
 from accelerator.store.records import BUNDLE
 from fuzz.bytes.formats.columns import Sampled, names, numbers, reading, scattered, texts
 from fuzz.bytes.formats.light import light
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
-from indexes import puffin
+from indexes import sidecar
 from indexes.kind import Blob
 from indexes.kinds import KINDS
 
-_BELIEVED = ("accelerator.indexing.pieces", "indexes.range_bundle", "indexes.range_filters")
+_BELIEVED = (
+    "accelerator.artifacts.sidecars.bundle",
+    "indexes.range.bundle",
+    "indexes.range.filters",
+)
 
 
 def bundle_record(facts: Any, files: int) -> SegmentRecord:
@@ -48,16 +52,16 @@ def _sample(kind: str, made: Sequence[Sampled], several: Sequence[dict[str, Any]
     """A bundle of the columns' light blobs, each with the next options."""
     own = [[light(one, kind, **several[number % len(several)])] for number, one in enumerate(made)]
     found: list[list[Blob]] = [*own[:2], [], *own[2:]]
-    drafts = pieces.drafts(found)
+    drafts = bundle.drafts(found)
     places: list[tuple[int, int] | None] = [None] * len(found)
     for number, draft in enumerate(drafts):
         for place, file in enumerate(draft.files):
             places[file] = (number, place)
-    data, spots = puffin.write([(draft.blob, 0) for draft in drafts], 100)
+    data, spots = sidecar.write([(draft.blob, 0) for draft in drafts], 100)
     parts = [draft.placed(spot) for draft, spot in zip(drafts, spots, strict=True)]
     several_pieces = sum(not isinstance(piece, Single) for piece in parts)
     told = [
-        [pieces.ALONE, one[0] - several_pieces]
+        [bundle.ALONE, one[0] - several_pieces]
         if one and one[0] >= several_pieces
         else one and list(one)
         for one in places
@@ -65,7 +69,7 @@ def _sample(kind: str, made: Sequence[Sampled], several: Sequence[dict[str, Any]
     formats = {k: b.properties[k] for b in own[0] for k in records.FORMATS if k in b.properties}
     facts = {
         BUNDLE: {
-            **pieces.to_facts(parts),
+            **bundle.to_facts(parts),
             "places": told,
             "formats": formats,
             "light_bytes": 1,
@@ -103,7 +107,7 @@ def _may(piece: Piece, places: Any, given: Input, asked: Any) -> Any:
     may = piece.may(asked, reading(given.data))
     if may is None:
         return None
-    found = pieces.at(may, places)
+    found = bundle.at(may, places)
     if found.dtype != np.bool_ or found.shape != places.shape:
         raise WrongError(f"{found!r} is no answer for {len(places)} files")
     return tuple(found.tolist())

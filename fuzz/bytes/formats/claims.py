@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from accelerator.errors import StoreError
-from accelerator.runner.claims import Claims, Progress
-from accelerator.runner.runs import Run, of_seen
+from accelerator.store.journals.claims import Claims, Progress
+from accelerator.store.journals.run import Run, of_seen
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
-from tests.accelerator.runner.claim_world import KEY, Memory
+from tests.accelerator.store.runner.claim_world import KEY, Memory
 
 _NOW_MS = 1_764_254_400_000
 _RUN = Run(began_ms=_NOW_MS, ended_ms=_NOW_MS, state="s", failures=1, error="no", code="error")

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from accelerator.indexing.probing import reads_of
+from accelerator.artifacts.sidecars.probe import reads_of
 from indexes.domains import to_domain
 from indexes.kind import Blob, Column, Read
 from indexes.kinds import KINDS

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, DoubleType, LongType, NestedField, StringType
 
-from accelerator.engines.duckdb import DuckDBEngine
-from accelerator.engines.table_scan import table_scan
+from accelerator.engines.duckdb.engine import DuckDBEngine
+from accelerator.engines.duckdb.table_scan import table_scan
 from accelerator.errors import AcceleratorError, EngineError
 from accelerator.iceberg import LiveFile
 from fuzz.bytes.kinds import Format, Input, Step, WrongError

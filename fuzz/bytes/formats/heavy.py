@@ -11,20 +11,20 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from accelerator.indexing import records
-from accelerator.indexing.probing import UNREADABLE
+from accelerator.artifacts.sidecars import records
+from accelerator.artifacts.sidecars.probe import UNREADABLE
 from accelerator.store import CoveredFile, SegmentRecord
 from fuzz.bytes.formats.columns import Sampled, blobs, few, floats, numbers, reading, texts
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import keyed_sealed, puffin_sealed
-from indexes import puffin
-from indexes.cells import Held, cells_of
+from indexes import sidecar
+from indexes.inverted.cells import Held, cells_of
 from indexes.kinds import KINDS
-from indexes.puffin import read_blob, read_footer, within
 from indexes.question import Question
-from indexes.rows import Between, RowVerdict
+from indexes.row_verdict import Between, RowVerdict
+from indexes.sidecar import read_blob, read_footer, within
 
-_BELIEVED = ("indexes.keyed", "indexes.block_filters")
+_BELIEVED = ("indexes.inverted.keyed", "indexes.bloom.block_filters")
 
 
 def sidecar_record(facts: Any, type_: str, rows: int) -> SegmentRecord:
@@ -48,7 +48,7 @@ def sidecar_record(facts: Any, type_: str, rows: int) -> SegmentRecord:
 def _sample(sampled: Sampled, kind: str, **options: Any) -> Input:
     heavy = [one for one in blobs(sampled, kind, **options) if not one.light]
     assert heavy, f"{kind} has no heavy blob of the sample"
-    data, places = puffin.write([(one, 3) for one in heavy], sampled.column.rows)
+    data, places = sidecar.write([(one, 3) for one in heavy], sampled.column.rows)
     told = [
         {
             "type": one.type,
@@ -200,6 +200,6 @@ FORMATS = (
         UNREADABLE,
         sealed=True,
         repaired=puffin_sealed,
-        believed=("indexes.puffin",),
+        believed=("indexes.sidecar",),
     ),
 )

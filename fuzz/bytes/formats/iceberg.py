@@ -41,19 +41,19 @@ from pyiceberg.types import (
 from pyiceberg.view.metadata import ViewMetadata
 from pyroaring import BitMap64
 
-from accelerator.iceberg.equality_deletes import delete_file
+from accelerator.iceberg.catalogs.manifest_summaries import bound_text
+from accelerator.iceberg.catalogs.views import ViewPointer
 from accelerator.iceberg.errors import CatalogError, ManifestError, read_errors
-from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import gunzipped
-from accelerator.iceberg.manifest_summaries import bound_text
-from accelerator.iceberg.manifests import kernel
+from accelerator.iceberg.manifests import interpreter
+from accelerator.iceberg.manifests.avro_container import Container, read_container
+from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.container import Container, read_container
+from accelerator.iceberg.manifests.compiled import COMPILED
 from accelerator.iceberg.manifests.decoder import decode_entries, decode_list, decode_summaries
-from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_file
-from accelerator.iceberg.manifests.machine import COMPILED
-from accelerator.iceberg.position_deletes import PositionDeletes
-from accelerator.iceberg.views import ViewPointer
+from accelerator.iceberg.rows.equality_deletes import delete_file
+from accelerator.iceberg.rows.position_deletes import PositionDeletes
+from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import vector_sealed
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
@@ -118,7 +118,7 @@ def _both(data: bytes) -> Any:
 
 
 def _alike(decode: Callable[[Any], str]) -> str:
-    found = [_tried(decode, machine) for machine in (kernel, COMPILED)]
+    found = [_tried(decode, machine) for machine in (interpreter, COMPILED)]
     if repr(found[0]) != repr(found[1]):
         raise WrongError("the two machines tell different things")
     if isinstance(found[1], ManifestError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accelerator.indexing.probing import UNREADABLE
+from accelerator.artifacts.sidecars.probe import UNREADABLE
 from fuzz.bytes.formats.columns import Sampled, blobs, floats, names, numbers, scattered, texts
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import trailing
@@ -16,9 +16,9 @@ from indexes.kind import Blob, Clauses, Intervals
 from indexes.kinds import KINDS
 from indexes.kinds.bloom import answers
 from indexes.kinds.bounds import apart, gathered, read_bounds
-from indexes.range_bundle import shape_of
-from indexes.range_filters import answers as answers_range
-from indexes.range_filters import read_filter
+from indexes.range.bundle import shape_of
+from indexes.range.filters import answers as answers_range
+from indexes.range.filters import read_filter
 
 
 def light(sampled: Sampled, kind: str, **options: Any) -> Blob:
@@ -133,7 +133,7 @@ FORMATS = (
         UNREADABLE,
         sealed=True,
         repaired=trailing,
-        believed=("indexes.range_filters",),
+        believed=("indexes.range.filters",),
     ),
     Format("bounds", _bounds_samples, _bounds_steps, UNREADABLE),
 )

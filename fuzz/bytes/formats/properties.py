@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from accelerator.clustering.order import PROPERTY, Order, OrderKey
-from accelerator.clustering.ranks import Ranking
-from accelerator.config import Config
-from accelerator.constraints import property as constraints
-from accelerator.constraints.property import Constraint
+from accelerator.artifacts.relate import declaration as relate
+from accelerator.artifacts.relate.declaration import Field, Join, Key, RelateColumn
+from accelerator.common.config.config import Config
 from accelerator.errors import ConfigError
-from accelerator.relate import property as relate
-from accelerator.relate.property import Field, Join, Key, RelateColumn
-from cubes.build_sql import merge_select, missing_select, segments_select, stored_schema
+from accelerator.query.statements import constraint as constraints
+from accelerator.query.statements.constraint import Constraint
+from accelerator.services.clustering.order import PROPERTY, Order, OrderKey
+from accelerator.services.clustering.ranks import Ranking
 from cubes.definition import from_dict, to_dict
+from cubes.sql.build import merge_select, missing_select, segments_select, stored_schema
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
-from rewrite.expr import Call, Column, Literal
 from rewrite.facts import At, Facts, TableFacts
+from rewrite.ir.expr import Call, Column, Literal
 from rewrite.reason import DeclinedError
-from rewrite.render import Renderer
+from rewrite.render.expressions import Renderer
 from tests.cubes.star import Star, cube
 
 _SQL = (

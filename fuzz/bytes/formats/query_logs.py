@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from accelerator.query_log.decoding import DamagedError, NewerError, decoded
-from accelerator.query_log.encoding import encoded
-from accelerator.query_log.record import COLUMN_OF, LIST_MAX, Record, arrow_schema
+from accelerator.store.journals.query_log.encoding.decode import DamagedError, NewerError, decoded
+from accelerator.store.journals.query_log.encoding.encode import encoded
+from accelerator.store.journals.query_log.record import COLUMN_OF, LIST_MAX, Record, arrow_schema
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 
 

@@ -19,16 +19,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError, UnknownTableError
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.server import Server
+from accelerator.gateway.http.trino_server import Server
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.gateway.trino.errors import Told
-from accelerator.gateway.workers.asking import Job
-from accelerator.gateway.workers.worker import Frame
-from accelerator.ingest.errors import IngestError
-from accelerator.ingest.stream import Stream
+from accelerator.gateway.workers.pool.worker_handle import Frame
+from accelerator.gateway.workers.run_statement import Job
+from accelerator.iceberg.writes.errors import IngestError
+from accelerator.services.ingest.arrow_stream import Stream
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.mutations import damaged
 

@@ -19,15 +19,15 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accelerator.engines.duckdb import DuckDBEngine, parquet_scan
+from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan
 from accelerator.errors import EngineError, StoreError
 from accelerator.store import IndexRecord, Store
-from accelerator.store.chunks import ChunkRef, Chunks, Damaged
-from accelerator.store.files import Files
+from accelerator.store.files.files import Files
 from accelerator.store.leases import leases_of
-from accelerator.store.log import VersionedLog
-from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
-from accelerator.store.table_log import TableLog
+from accelerator.store.log.chunks import ChunkRef, Chunks, Damaged
+from accelerator.store.log.registry import FOLDER, RegistryCodec, RegistryVersion
+from accelerator.store.log.table_log import TableLog
+from accelerator.store.log.versioned_log import VersionedLog
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import version_sealed
 from tests.accelerator.store.samples import TABLE, cube, segment
@@ -85,7 +85,7 @@ def _written() -> dict[str, bytes]:
 
 
 def _change() -> Any:
-    from accelerator.store.chunks import Change, compact_json
+    from accelerator.store.log.chunks import Change, compact_json
 
     records = [segment(one, one) for one in range(5)]
     added = tuple((one.id, compact_json(one.to_json())) for one in records)

@@ -18,18 +18,18 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType, TimestampType
 
 from accelerator.errors import AcceleratorError
-from accelerator.iceberg.catalogs import Pointer
-from accelerator.iceberg.identity import (
+from accelerator.iceberg.catalogs.readers import Pointer
+from accelerator.iceberg.pins.named_table import loaded_from
+from accelerator.iceberg.statistics.sketches import THETA, sketched
+from accelerator.iceberg.tables.partition_specs import (
     identity_of,
     ordered_fields,
     partition_fields,
     unpartitioned,
 )
-from accelerator.iceberg.loaded import loaded_from
-from accelerator.iceberg.schema import resolve_state, table_facts
-from accelerator.iceberg.sketches import THETA, sketched
-from accelerator.iceberg.transforms import transforms_of
-from accelerator.iceberg.unreadable import Unparsed, state_refusal
+from accelerator.iceberg.tables.schema import resolve_state, table_facts
+from accelerator.iceberg.tables.transforms import transforms_of
+from accelerator.iceberg.tables.unreadable import Unparsed, state_refusal
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from rewrite.facts import At
 

@@ -11,32 +11,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from accelerator.at_once.check import raise_fault
 from accelerator.errors import AcceleratorError
-from accelerator.explain import head
-from accelerator.gateway.access.named import named
-from accelerator.gateway.metadata.query import virtual_query
-from accelerator.gateway.trino.words import words_of
-from accelerator.log_sql import table as log_table
-from accelerator.query_log.statement_text import read
-from accelerator.statements.grammar import parse_statement
-from accelerator.statements.text import comments, split_statements
+from accelerator.gateway.access.table_names import named
+from accelerator.gateway.catalog.query import virtual_query
+from accelerator.gateway.trino.requests.cursor import words_of
+from accelerator.query.early_errors.check import raise_fault
+from accelerator.query.explain.explanation import head
+from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.virtual_tables import log_table
+from accelerator.store.journals.query_log.statement_text import read
 from cubes.definition import define
 from fuzz.bytes.deep_texts import deep_text
 from fuzz.bytes.kinds import Format, Input, Step
-from rewrite.bind import bind_block
+from rewrite.analysis.query_form import cross_join, uses
+from rewrite.analysis.syntax_errors import syntax_fault
+from rewrite.bind.select import bind_block
 from rewrite.client import DIALECTS, Client
-from rewrite.dialects import translated, translated_for
-from rewrite.embedded import Text
+from rewrite.dialects.translate import translated, translated_for
 from rewrite.facts import ViewFacts
-from rewrite.located import Located
-from rewrite.parse import PARSER_FAILS, parse
-from rewrite.query_form import cross_join, uses
+from rewrite.parse.parse import PARSER_FAILS, parse
+from rewrite.parse.statement_shape import shape_of
 from rewrite.reason import DeclinedError
-from rewrite.shape import shape_of
-from rewrite.syntax import syntax_fault
-from rewrite.unfolded import unfolded
-from rewrite.views import inlined
+from rewrite.rules.inline_views import inlined
+from rewrite.rules.splice.select_positions import Located
+from rewrite.rules.splice.select_spans import Text
+from rewrite.rules.split_windows import unfolded
+from rewrite.text.first_look import comments, split_statements
 from tests.cubes.star import Star
 
 _CLIENT = Client(catalog="lake", schema="s")

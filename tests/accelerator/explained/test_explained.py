@@ -22,9 +22,9 @@ from accelerator.errors import (
     StatementError,
     StatementTimeoutError,
 )
-from accelerator.plans.told import size
-from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import ExplainAnalyze, Other, Query
+from accelerator.planning.plans.explain_tree import size
+from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.nodes import ExplainAnalyze, Other, Query
 from tests.accelerator.explained import world
 from tests.support.pristine import catalog_of
 

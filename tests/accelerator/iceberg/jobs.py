@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelerator.iceberg.manifest_jobs import JobFailedError
+from accelerator.iceberg.manifests.job import JobFailedError
 
 
 @dataclass

@@ -11,7 +11,7 @@ from pyiceberg.manifest import ManifestContent
 from pyiceberg.manifest import ManifestFile as Written
 
 from accelerator.iceberg.manifests.columns import ALL_TYPES, TYPES, ManifestColumns
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.manifest_file import ManifestFile
 
 PARTITIONS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "int": ("int", st.integers(-(2**31), 2**31 - 1)),

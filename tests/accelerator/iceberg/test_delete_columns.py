@@ -18,12 +18,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelerator.iceberg.columnar_files import ColumnarFiles
-from accelerator.iceberg.delete_columns import DeleteFiles, Listed
-from accelerator.iceberg.files import PATH_FIELD_ID, DeleteRef, LiveFile, applying
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.listed import DATA, DELETES, ManifestFile
+from accelerator.iceberg.manifests.manifest_file import DATA, DELETES, ManifestFile
 from accelerator.iceberg.manifests.reader import decode_manifest
+from accelerator.iceberg.tables.data_file import PATH_FIELD_ID, DeleteRef, LiveFile, applying
+from accelerator.iceberg.tables.delete_matching import DeleteFiles, Listed
+from accelerator.iceberg.tables.live_files import ColumnarFiles
 from indexes.bounds import UNKNOWN
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import entry, listed

@@ -32,8 +32,8 @@ from pyiceberg.types import (
 )
 
 from accelerator.iceberg import CatalogSettings, DeleteRef, Lake, LiveFile, PinnedTable
-from accelerator.iceberg.equality_deletes import _hit
 from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
+from accelerator.iceberg.rows.equality_deletes import _hit
 from tests.support.pristine import catalog_of, properties_of
 
 _SCHEMA = Schema(

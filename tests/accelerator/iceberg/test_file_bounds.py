@@ -27,7 +27,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from accelerator.iceberg.file_metadata import _bounds, _Leaf
+from accelerator.iceberg.tables.files_table import _bounds, _Leaf
 
 KINDS = (
     *(BinaryType(), BooleanType(), DateType(), DoubleType(), FloatType(), IntegerType()),

@@ -27,8 +27,8 @@ from pyiceberg.types import (
 )
 
 import accelerator
-from accelerator.iceberg.file_metadata import PLAIN, _bounds, _Leaf, nested
-from accelerator.session import Accelerator
+from accelerator.iceberg.tables.files_table import PLAIN, _bounds, _Leaf, nested
+from accelerator.session.session import Accelerator
 
 _WIDE = Decimal("-1234567890123456789012345678.0123456789")
 _FAR = 3_663_000  # days, in the year 11998

@@ -20,16 +20,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap64
 
-from accelerator.iceberg.catalogs import Pointer
+from accelerator.common.safe_files import open_file
+from accelerator.iceberg.catalogs.readers import Pointer
 from accelerator.iceberg.errors import CatalogError, ManifestError
-from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import LocalInputs, read_bytes
+from accelerator.iceberg.manifests.avro_container import read_container
+from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.columns import TYPES, is_of
-from accelerator.iceberg.manifests.container import read_container
-from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.reader import decode_manifest, sized
-from accelerator.iceberg.position_deletes import PositionDeletes
-from accelerator.regular import open_file
+from accelerator.iceberg.rows.position_deletes import PositionDeletes
+from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 from tests.accelerator.iceberg.avro_writer import SYNC, Writer, number, text
 from tests.accelerator.iceberg.manifests import entry, listed
 

@@ -14,7 +14,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from accelerator.iceberg.schema import layout, spark_type
+from accelerator.iceberg.tables.schema import layout, spark_type
 
 
 def _struct(field_id: int = 2, *, required: bool = False, default: int | None = None) -> StructType:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from accelerator.iceberg.errors import CatalogError, ManifestError
-from accelerator.iceberg.manifests import file as manifest_file
+from accelerator.iceberg.manifests import cache_file as manifest_file
 from accelerator.iceberg.manifests.cache import ManifestCache
+from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, trim
 from accelerator.iceberg.manifests.columns import TYPES, ManifestColumns
-from accelerator.iceberg.manifests.file import Identity, encode, file_of, trim
-from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.reader import decode_manifest
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import listed, told

@@ -29,13 +29,13 @@ from pyiceberg.types import DecimalType, LongType, NestedField, StringType, Time
 
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.manifests import kernel
+from accelerator.iceberg.manifests import interpreter
 from accelerator.iceberg.manifests import reader as manifest_reader
+from accelerator.iceberg.manifests.avro_container import Block, Container, read_container
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.container import Block, Container, read_container
+from accelerator.iceberg.manifests.compiled import COMPILED
 from accelerator.iceberg.manifests.decoder import OutgrownError, decode_entries
-from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
-from accelerator.iceberg.manifests.machine import COMPILED
+from accelerator.iceberg.manifests.manifest_file import DELETES, ManifestFile
 from accelerator.iceberg.manifests.program import program_for
 from tests.accelerator.iceberg.avro_writer import Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import (
@@ -60,7 +60,7 @@ def both(data: bytes, manifest: ManifestFile) -> ManifestColumns:
 
 def alike(container: Container, manifest: ManifestFile) -> ManifestColumns:
     """As `both`, of a file that is open."""
-    plain, fast = (_tried(container, manifest, machine) for machine in (kernel, COMPILED))
+    plain, fast = (_tried(container, manifest, machine) for machine in (interpreter, COMPILED))
     if isinstance(plain, ManifestError) or isinstance(fast, ManifestError):
         assert str(plain) == str(fast)
         assert isinstance(plain, ManifestError)
@@ -347,7 +347,7 @@ def test_more_statistics_than_python_counts_soon_go_to_compiled_code(
     monkeypatch.setattr(manifest_reader, "_spent", manifest_reader._Spent())
     many = [entry(value_counts=dict.fromkeys(range(1, 1000), 5))]
     with pytest.raises(OutgrownError):
-        decode_entries(read_container(Writer().file(many)), listed(), kernel)
+        decode_entries(read_container(Writer().file(many)), listed(), interpreter)
     columns = manifest_reader.decode_manifest(Writer().file(many), listed())
     assert as_list(columns.stats(999).value_counts) == [5]
 

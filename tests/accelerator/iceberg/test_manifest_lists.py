@@ -28,17 +28,17 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DecimalType, IcebergType, StringType, UUIDType
 
 import accelerator
-from accelerator.iceberg.columnar_files import ColumnarFiles
+from accelerator.iceberg.catalogs.manifest_summaries import bound_text
 from accelerator.iceberg.errors import ManifestError
-from accelerator.iceberg.identity import Place
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.manifest_summaries import bound_text
-from accelerator.iceberg.manifests import kernel
-from accelerator.iceberg.manifests.container import read_container
+from accelerator.iceberg.manifests import interpreter
+from accelerator.iceberg.manifests.avro_container import read_container
+from accelerator.iceberg.manifests.compiled import COMPILED
 from accelerator.iceberg.manifests.decoder import decode_list, decode_summaries
-from accelerator.iceberg.manifests.listed import DELETES, ManifestFile, PartitionSummary
-from accelerator.iceberg.manifests.machine import COMPILED
+from accelerator.iceberg.manifests.manifest_file import DELETES, ManifestFile, PartitionSummary
 from accelerator.iceberg.manifests.reader import decode_manifest, read_list, read_summaries
+from accelerator.iceberg.tables.live_files import ColumnarFiles
+from accelerator.iceberg.tables.partition_specs import Place
 from tests.accelerator.iceberg.avro_writer import SYNC, Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import PARTITIONS, entry, listed, pyiceberg_manifest
 from tests.support.extent import sized
@@ -71,7 +71,7 @@ _WRITTEN = st.builds(
 
 
 def _both(data: bytes) -> tuple[ManifestFile, ...]:
-    plain, fast = (decode_list(read_container(data), one) for one in (kernel, COMPILED))
+    plain, fast = (decode_list(read_container(data), one) for one in (interpreter, COMPILED))
     assert plain == fast
     return fast
 
@@ -112,7 +112,7 @@ def _summaries(data: bytes) -> list[tuple[ManifestFile, dict[str, int | None], l
             (one.manifest, dict(one.row_counts), list(one.summaries))
             for one in decode_summaries(read_container(data), machine)
         ]
-        for machine in (kernel, COMPILED)
+        for machine in (interpreter, COMPILED)
     )
     assert plain == fast
     return fast
@@ -223,7 +223,7 @@ def test_summaries_in_any_order_of_fields() -> None:
     ],
 )
 def test_summaries_that_lie_are_refused(data: bytes, reason: str, tmp_path: Path) -> None:
-    for machine in (kernel, COMPILED):
+    for machine in (interpreter, COMPILED):
         with pytest.raises(ManifestError, match=reason):
             list(decode_summaries(read_container(data), machine))
     path = tmp_path / "list.avro"
@@ -259,7 +259,7 @@ def test_pyiceberg_decodes_nothing_but_what_an_append_has_read_here_first() -> N
         for path in product.rglob("*.py")
         if (calls := decoders.findall(path.read_text(encoding="utf-8")))
     }
-    assert found == {"iceberg/appending.py": ["fast_append"]}
+    assert found == {"iceberg/writes/append.py": ["fast_append"]}
 
 
 # What live files are made of

@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from accelerator.cli.main import main
 from accelerator.errors import ConfigError
-from accelerator.iceberg import sample_data
+from accelerator.iceberg.writes import sample_data
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.stored_types import check_types, unread
+from accelerator.iceberg.rows.stored_types import check_types, unread
+from accelerator.iceberg.tables.data_file import LiveFile
 
 _UTC = pa.timestamp("us", "UTC")
 

@@ -32,8 +32,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from accelerator.iceberg.statistics import arrow_kind
-from accelerator.iceberg.transforms import Derived, Transform, bucket_of, range_of
+from accelerator.iceberg.statistics.file_statistics import arrow_kind
+from accelerator.iceberg.tables.transforms import Derived, Transform, bucket_of, range_of
 from tests.support.extent import sized
 
 TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from accelerator.errors import StoreError
-from accelerator.store.entries import Entry
-from accelerator.store.files import open_files
+from accelerator.store.files.entries import Entry
+from accelerator.store.files.files import open_files
 
 HOUR = 3_600_000
 ENDS, HARMS = ("before", "after", "torn"), ("refused", "unheard", "twice", "late")

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 
 from accelerator.errors import StoreError
 from accelerator.store import Retention, Store
-from accelerator.store.deleter import Deleter, Pace
-from accelerator.store.retention import CountedFiles
+from accelerator.store.vacuum.deleter import Deleter, Pace
+from accelerator.store.vacuum.retention import CountedFiles
 from tests.accelerator.store.doors import HOUR, Crash, Door, World
 from tests.accelerator.store.samples import TABLE, cube, segment
 from tests.support.extent import sized
@@ -408,10 +408,10 @@ def filled():
 def small_pieces():
     with ExitStack() as stack:
         for name, value in (
-            ("table.GARBAGE_INLINE_MAX", 1),
-            ("table.GARBAGE_CHUNK_MAX", 2),
-            ("vacuum.CHECKPOINT", 6),
-            ("vacuum.NAMES_MAX", 5),
+            ("log.table_version.GARBAGE_INLINE_MAX", 1),
+            ("log.table_version.GARBAGE_CHUNK_MAX", 2),
+            ("vacuum.vacuum.CHECKPOINT", 6),
+            ("vacuum.vacuum.NAMES_MAX", 5),
         ):
             stack.enter_context(patch(f"accelerator.store.{name}", value))
         yield

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from accelerator.errors import StoreError
-from accelerator.store.chunks import ChunkRef
-from accelerator.store.garbage import Garbage
-from accelerator.store.local_files import LocalFiles
-from accelerator.store.names import inside, name_of
-from accelerator.store.object_files import ObjectFiles
+from accelerator.store.files.local import LocalFiles
+from accelerator.store.files.names import inside, name_of
+from accelerator.store.files.object_store import ObjectFiles
+from accelerator.store.log.chunks import ChunkRef
+from accelerator.store.log.garbage import Garbage
 from accelerator.store.records import CubeRecord, IndexRecord, SegmentRecord
 from tests.accelerator.store.samples import cube, segment
 

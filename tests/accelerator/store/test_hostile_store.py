@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from accelerator.advisor.values import text_of, whole_of
-from accelerator.builds.checksums import altered
+from accelerator.artifacts.segments.checksums import altered
+from accelerator.artifacts.sidecars.probe import IndexFiles
+from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import ConfigError, StoreError
-from accelerator.indexing.probing import IndexFiles
 from accelerator.store import Retention, SegmentRecord, Store
-from accelerator.store.chunks import compact_json, read_json
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
+from accelerator.store.log.chunks import compact_json, read_json
 from fuzz.bytes.seals import version_sealed
 
 _GOLDEN = Path(__file__).parent / "golden" / "v2"

@@ -9,7 +9,7 @@ import pytest
 
 from accelerator.errors import StoreError
 from accelerator.store import Store
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
 from accelerator.store.leases import LEASE_MS, MARGIN_MS, Leases, leases_of
 from tests.accelerator.store.samples import TABLE, segment
 

@@ -11,8 +11,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.builds.repair import _is_readable
-from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.builds.segments.repair import _is_readable
+from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.errors import EngineError
 from accelerator.store import Store
 from tests.support.pristine import Pristine, catalog_of

@@ -20,9 +20,9 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.store import DroppedCube, IndexRecord, Retention, Store
-from accelerator.store.files import open_files
-from accelerator.store.log import VersionedLog
-from accelerator.store.registry import RegistryCodec, RegistryVersion
+from accelerator.store.files.files import open_files
+from accelerator.store.log.registry import RegistryCodec, RegistryVersion
+from accelerator.store.log.versioned_log import VersionedLog
 from tests.accelerator.store.doors import HOUR, Crash, Door, World
 from tests.accelerator.store.samples import TABLE, cube, segment
 

@@ -13,8 +13,8 @@ import pytest
 
 from accelerator.errors import StoreError
 from accelerator.store import Retention, Store
-from accelerator.store.files import open_files
-from accelerator.store.log import FLOOR_GAP_MAX_S, PROBE_GAP_MAX_S, number_of
+from accelerator.store.files.files import open_files
+from accelerator.store.log.versioned_log import FLOOR_GAP_MAX_S, PROBE_GAP_MAX_S, number_of
 from tests.accelerator.store.doors import HOUR, Crash, Door, World
 from tests.accelerator.store.samples import TABLE, cube, segment
 

@@ -17,7 +17,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store import Retention, Store
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
 from tests.accelerator.store.s3_server import make_bucket, options_of, serving
 from tests.accelerator.store.samples import TABLE, cube, segment
 

@@ -17,9 +17,9 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.store import Store, local_path, segment_id
-from accelerator.store.files import open_files
-from accelerator.store.local_files import LocalFiles
-from accelerator.store.object_files import _split_options
+from accelerator.store.files.files import open_files
+from accelerator.store.files.local import LocalFiles
+from accelerator.store.files.object_store import _split_options
 from tests.accelerator.store.samples import TABLE, cube, file, segment
 
 

@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from accelerator.errors import CubeExistsError, CubeNotFoundError
 from accelerator.store import Store
-from accelerator.store.files import open_files
-from accelerator.store.log import _open_envelope
+from accelerator.store.files.files import open_files
+from accelerator.store.log.versioned_log import _open_envelope
 from tests.accelerator.store.samples import TABLE, cube, segment
 from tests.support.extent import sized
 

@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from accelerator.store import local_files
-from accelerator.store.local_files import LocalFiles
+from accelerator.store.files import local
+from accelerator.store.files.local import LocalFiles
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def events(monkeypatch):
         told = target.stat()
         found.append(("linked", told.st_ino, told.st_size))
 
-    monkeypatch.setattr(local_files.os, "fsync", synced)
-    monkeypatch.setattr(local_files.os, "link", linked)
+    monkeypatch.setattr(local.os, "fsync", synced)
+    monkeypatch.setattr(local.os, "link", linked)
     return found
 
 

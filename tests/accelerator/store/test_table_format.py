@@ -13,10 +13,17 @@ import pytest
 
 from accelerator.errors import StoreError
 from accelerator.store import Store
-from accelerator.store.chunks import Change, Chunks, compact_json, merged
-from accelerator.store.cube_state import CHUNK_ENTRIES_MAX, TOP, CubeState, Inline, Loader, _kept
-from accelerator.store.files import open_files
-from accelerator.store.table import INLINE_BYTES_MAX
+from accelerator.store.files.files import open_files
+from accelerator.store.log.chunks import Change, Chunks, compact_json, merged
+from accelerator.store.log.cube_state import (
+    CHUNK_ENTRIES_MAX,
+    TOP,
+    CubeState,
+    Inline,
+    Loader,
+    _kept,
+)
+from accelerator.store.log.table_version import INLINE_BYTES_MAX
 from tests.accelerator.store.samples import DIMENSION, TABLE, cube, segment
 from tests.support.extent import sized
 
@@ -103,10 +110,12 @@ def test_a_reader_that_follows_reads_only_what_is_new(root):
 
 def test_a_follower_sees_what_a_fresh_reader_sees_whatever_is_merged(root, monkeypatch):
     # Small pieces, so that every kind of folding happens within a few hundred commits.
-    monkeypatch.setattr("accelerator.store.table.INLINE_BYTES_MAX", 1500)
-    monkeypatch.setattr("accelerator.store.cube_state.DEAD_ENTRIES_MAX", 60)
-    monkeypatch.setattr("accelerator.store.cube_state._tier", lambda n: (n // 4).bit_length() // 2)
-    monkeypatch.setattr("accelerator.store.cube_state.FAN", 3)
+    monkeypatch.setattr("accelerator.store.log.table_version.INLINE_BYTES_MAX", 1500)
+    monkeypatch.setattr("accelerator.store.log.cube_state.DEAD_ENTRIES_MAX", 60)
+    monkeypatch.setattr(
+        "accelerator.store.log.cube_state._tier", lambda n: (n // 4).bit_length() // 2
+    )
+    monkeypatch.setattr("accelerator.store.log.cube_state.FAN", 3)
     pick, present = random.Random(5), set()
     writer, follower = Store.open(str(root)), Store.open(str(root))
     for id in range(1, 301):
@@ -148,7 +157,7 @@ def test_segments_one_by_one_are_those_that_are_left(root):
 
 
 def test_a_try_that_lost_leaves_no_trace_in_what_is_read_later(root, monkeypatch):
-    monkeypatch.setattr("accelerator.store.table.INLINE_BYTES_MAX", 1)
+    monkeypatch.setattr("accelerator.store.log.table_version.INLINE_BYTES_MAX", 1)
     first, other = Store.open(str(root)), Store.open(str(root))
     first.add_segments(TABLE, [segment(1, 1), segment(2, 2)])
     files, real = first._files, first._files.create

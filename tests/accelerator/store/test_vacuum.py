@@ -9,7 +9,7 @@ import pytest
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store import Retention, Store
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
 from tests.accelerator.store.samples import TABLE, cube, segment
 
 CUBE = "c" * 32
@@ -375,7 +375,7 @@ def test_a_moved_store_loses_nothing(world):
 def test_versions_of_format_1_keep_what_they_name(world):
     world.add(1)
     path = world.root / "tables" / TABLE / "versions" / f"v{1:020d}.json"
-    from accelerator.store.log import _open_envelope
+    from accelerator.store.log.versioned_log import _open_envelope
 
     _, state = _open_envelope(path.read_bytes(), "table", 1, 3)
     import hashlib

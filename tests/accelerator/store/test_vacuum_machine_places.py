@@ -19,7 +19,7 @@ from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from obstore.store import from_url
 
-from accelerator.store.files import open_files
+from accelerator.store.files.files import open_files
 from tests.accelerator.store.doors import Door, World
 from tests.accelerator.store.s3_server import make_bucket, options_of, serving
 from tests.accelerator.store.vacuum_machine import VacuumMachine

@@ -68,8 +68,8 @@ def test_a_writer_that_was_behind_removes_what_it_did_not_know():
 @pytest.mark.parametrize("how", ["before", "after", "torn"])
 def test_a_list_of_garbage_outlasts_what_it_names(how, batch, monkeypatch):
     """Else a vacuum that died in between leaves artifacts that only a full one finds."""
-    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
-    monkeypatch.setattr("accelerator.store.table.GARBAGE_CHUNK_MAX", 2)
+    monkeypatch.setattr("accelerator.store.log.table_version.GARBAGE_INLINE_MAX", 1)
+    monkeypatch.setattr("accelerator.store.log.table_version.GARBAGE_CHUNK_MAX", 2)
     retention = Retention(0, versions_min=1, batch=batch, threads=1)
     for at in itertools.count():
         table = Table()
@@ -91,7 +91,7 @@ def test_a_list_of_garbage_outlasts_what_it_names(how, batch, monkeypatch):
 @pytest.mark.parametrize("batch", [4, 5])
 def test_a_version_file_outlasts_the_garbage_that_it_names(batch, checkpoint, monkeypatch):
     """Else a vacuum takes the one that is missing for the end of what there was to do."""
-    monkeypatch.setattr("accelerator.store.vacuum.CHECKPOINT", checkpoint)
+    monkeypatch.setattr("accelerator.store.vacuum.vacuum.CHECKPOINT", checkpoint)
     retention = Retention(0, versions_min=1, batch=batch, threads=1)
     for at in itertools.count():
         table = Table()
@@ -201,7 +201,7 @@ def test_an_artifact_that_is_garbage_has_no_segment_again(vacuumed):
 
 def test_a_lost_list_of_garbage_costs_no_pinned_version_a_file(monkeypatch):
     """What's on it is an orphan to all that can be read, though somebody may read it."""
-    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
+    monkeypatch.setattr("accelerator.store.log.table_version.GARBAGE_INLINE_MAX", 1)
     table, reader = Table(), None
     gone = table.add(9)
     table.later(2)
@@ -222,9 +222,9 @@ def test_a_lost_list_of_garbage_costs_no_pinned_version_a_file(monkeypatch):
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_full_vacuum_takes_anothers_deletions_for_no_damage(dies, dry_run, monkeypatch):
     """Lists of garbage go that it was about to read, and chunks of what was the newest version."""
-    monkeypatch.setattr("accelerator.store.table.INLINE_BYTES_MAX", 1500)
-    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
-    monkeypatch.setattr("accelerator.store.cube_state.DEAD_ENTRIES_MAX", 6)
+    monkeypatch.setattr("accelerator.store.log.table_version.INLINE_BYTES_MAX", 1500)
+    monkeypatch.setattr("accelerator.store.log.table_version.GARBAGE_INLINE_MAX", 1)
+    monkeypatch.setattr("accelerator.store.log.cube_state.DEAD_ENTRIES_MAX", 6)
     for at in itertools.count():
         table = Table()
         gone = table.add(30)

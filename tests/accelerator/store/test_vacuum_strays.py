@@ -33,7 +33,7 @@ def is_whole(table):
     return all(map(table.world.files.exists, named(table)))
 
 
-INLINE = "accelerator.store.table.INLINE_BYTES_MAX"
+INLINE = "accelerator.store.log.table_version.INLINE_BYTES_MAX"
 
 
 def requests(at, count):
@@ -71,8 +71,8 @@ def left_behind(at, chunks, patches):
 )
 def test_what_a_stray_calls_garbage_stays(how, names_max, chunks, monkeypatch):
     """It's of a state that was old: the newest version may name it yet."""
-    monkeypatch.setattr("accelerator.store.vacuum.NAMES_MAX", names_max)
-    monkeypatch.setattr("accelerator.store.cube_state.FAN", 2)
+    monkeypatch.setattr("accelerator.store.vacuum.vacuum.NAMES_MAX", names_max)
+    monkeypatch.setattr("accelerator.store.log.cube_state.FAN", 2)
     strays, ended = 0, False
     for at in itertools.count():
         for request in requests(at, 8):
@@ -99,7 +99,7 @@ def test_what_a_stray_calls_garbage_stays(how, names_max, chunks, monkeypatch):
 
 def test_a_stray_that_comes_while_a_vacuum_runs_is_none_of_its_versions(monkeypatch):
     """What it doesn't remember of garbage it reads again: another vacuum may be done by then."""
-    monkeypatch.setattr("accelerator.store.vacuum.NAMES_MAX", 1)
+    monkeypatch.setattr("accelerator.store.vacuum.vacuum.NAMES_MAX", 1)
     for at in itertools.count():
         table, slow, door, _ = left_behind(0, False, monkeypatch)
         door.arm(1, "after")

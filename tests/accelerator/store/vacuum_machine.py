@@ -31,9 +31,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store import Retention, Store
-from accelerator.store.chunks import Damaged
 from accelerator.store.leases import LEASE_MS, SNAPSHOTS, leases_of
-from accelerator.store.vacuum import VERSIONS_WORTH
+from accelerator.store.log.chunks import Damaged
+from accelerator.store.vacuum.vacuum import VERSIONS_WORTH
 from tests.accelerator.store.doors import ENDS, HARMS, HOUR, Crash, Glass, World
 from tests.accelerator.store.samples import TABLE, cube, segment
 
@@ -59,13 +59,13 @@ class VacuumMachine(RuleBasedStateMachine):
         super().__init__()
         # Small pieces, so that chunks of both kinds come and go within a few steps.
         self.patches = [
-            patch("accelerator.store.table.INLINE_BYTES_MAX", 1500),
-            patch("accelerator.store.table.GARBAGE_INLINE_MAX", 1),
-            patch("accelerator.store.table.GARBAGE_CHUNK_MAX", 2),
-            patch("accelerator.store.cube_state.DEAD_ENTRIES_MAX", 6),
-            patch("accelerator.store.cube_state.FAN", 3),
-            patch("accelerator.store.vacuum.CHECKPOINT", 4),
-            patch("accelerator.store.vacuum.NAMES_MAX", 5),
+            patch("accelerator.store.log.table_version.INLINE_BYTES_MAX", 1500),
+            patch("accelerator.store.log.table_version.GARBAGE_INLINE_MAX", 1),
+            patch("accelerator.store.log.table_version.GARBAGE_CHUNK_MAX", 2),
+            patch("accelerator.store.log.cube_state.DEAD_ENTRIES_MAX", 6),
+            patch("accelerator.store.log.cube_state.FAN", 3),
+            patch("accelerator.store.vacuum.vacuum.CHECKPOINT", 4),
+            patch("accelerator.store.vacuum.vacuum.NAMES_MAX", 5),
             # Leases are renewed by a rule: a thread would go on for processes that are dead.
             patch(
                 "accelerator.store.leases.Leases._keep_renewing",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import accelerator
-from accelerator.at_once.early import check_early
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError
-from accelerator.session import Accelerator
+from accelerator.session.early_check import check_early
+from accelerator.session.session import Accelerator
 from tests.support.typos import Typo, typos, warehouse
 
 

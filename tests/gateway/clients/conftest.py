@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.access.passwords import hash_password
+from accelerator.gateway.access.login.passwords import hash_password
 from tests.gateway.clients.typed_lake import filled
 
 PASSWORD = "pässword:1"

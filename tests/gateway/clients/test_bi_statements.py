@@ -13,22 +13,23 @@ import pytest
 import trino
 
 import accelerator
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway import serving
-from accelerator.gateway.access.access import Access
-from accelerator.gateway.ending import StatementNotFoundError
-from accelerator.gateway.metadata import Given, Metadata
-from accelerator.gateway.trino import errors, kinds
+from accelerator.gateway.access.grants import Access
+from accelerator.gateway.catalog import Given, Metadata
+from accelerator.gateway.monitoring.kill import StatementNotFoundError
+from accelerator.gateway.trino import errors
 from accelerator.gateway.trino.errors import failure
-from accelerator.gateway.trino.requests import request
-from accelerator.session import Accelerator
+from accelerator.gateway.trino.requests import nodes
+from accelerator.gateway.trino.requests.parse import request
+from accelerator.session.session import Accelerator
 from rewrite.client import Client
 from tests.gateway.clients.ssb_lake import filled
 
 _FILE = Path(__file__).with_name("bi_statements.toml")
 STATEMENTS: list[dict[str, Any]] = tomllib.loads(_FILE.read_text())["statement"]
-_ASKS = kinds.ClientSession(
+_ASKS = nodes.ClientSession(
     user="ann", catalog="lake", schema="ssb", capabilities=frozenset(("PARAMETRIC_DATETIME",))
 )
 
@@ -90,17 +91,17 @@ def _is_as_expected(one: dict[str, Any], error: str) -> bool:
 
 def _understood(session: Accelerator, metadata: Metadata, client: Client, sql: str) -> None:
     asked = request(sql, _ASKS)
-    if isinstance(asked, kinds.Refused):
+    if isinstance(asked, nodes.Refused):
         raise AcceleratorError(asked.what)
-    if isinstance(asked, kinds.KillQuery):  # none runs here
+    if isinstance(asked, nodes.KillQuery):  # none runs here
         raise StatementNotFoundError(asked.id)
-    if isinstance(asked, kinds.Explain):
-        asked = kinds.Run(asked.sql)
+    if isinstance(asked, nodes.Explain):
+        asked = nodes.Run(asked.sql)
     sees = Access.all().sees
-    if isinstance(asked, kinds.Run):
+    if isinstance(asked, nodes.Run):
         if metadata.answer(asked, _ASKS, sees, Given(), _anybody) is None:
             session.queries.read(asked.sql, "trino", client)
-    elif not isinstance(asked, kinds.OfSession):
+    elif not isinstance(asked, nodes.OfSession):
         assert metadata.answer(asked, _ASKS, sees, Given(), _anybody) is not None
 
 

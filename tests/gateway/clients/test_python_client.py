@@ -24,7 +24,7 @@ from trino.auth import BasicAuthentication
 from trino.exceptions import TrinoQueryError, TrinoUserError
 from trino.transaction import IsolationLevel
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.gateway.clients.conftest import PASSWORD, Guarded
 from tests.gateway.clients.typed_lake import (

@@ -11,7 +11,7 @@ import pytest
 import trino
 from trino.exceptions import TrinoUserError
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.support import unreadable_lake as lake
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import trino
 
-from accelerator.config import Config
+from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from tests.support.pristine import catalog_of
 

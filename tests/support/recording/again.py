@@ -13,7 +13,7 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accelerator.verification import differ
+from accelerator.services.verification.compare import differ
 from tests.support.recording.records import Record, digest
 
 SHARE = 20

@@ -18,16 +18,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import accelerator.relate.declared
+import accelerator.services.ddl.relate_columns
 import accelerator.store.store
 import cubes.spark
-from accelerator.engines.selection import empty_relation, selection_sql
-from accelerator.engines.spark import SparkEngine, Staged
+from accelerator.engines.spark.engine import SparkEngine, Staged
+from accelerator.engines.spark.file_selection import empty_relation, selection_sql
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
-from cubes.build_sql import SEGMENT
 from cubes.definition import CubeDefinition, to_dict
 from cubes.job_error import JobError
+from cubes.sql.build import SEGMENT
 from tests.support.recording import errors
 from tests.support.recording.lake import RecordedLake
 from tests.support.recording.records import digest
@@ -185,7 +185,7 @@ class _Drawn:
 @contextmanager
 def recording(lake: RecordedLake, seed: str) -> Iterator[RecordedEngine]:
     """Inside, the layer's random ids are the lake's, and jobs over recorded sessions recorded."""
-    modules = (accelerator.store.store, accelerator.relate.declared)
+    modules = (accelerator.store.store, accelerator.services.ddl.relate_columns)
     before = [module.secrets for module in modules]
     drawn = _Drawn(seed)
     for module in modules:

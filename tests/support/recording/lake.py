@@ -23,8 +23,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from accelerator.engines.settings import PACKAGES
-from accelerator.engines.spark import SparkEngine
+from accelerator.engines.spark.engine import SparkEngine
+from accelerator.engines.spark.session.settings import PACKAGES
 from tests.support.recording import errors
 from tests.support.recording.again import AGAIN
 from tests.support.recording.live import CONF, LIVE

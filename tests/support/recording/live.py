@@ -13,8 +13,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from accelerator.engines.java_catalogs import OWN_SCHEMA, java_catalog
-from accelerator.engines.spark import SparkEngine, SparkSettings
+from accelerator.engines.spark.catalogs.java import OWN_SCHEMA, java_catalog
+from accelerator.engines.spark.engine import SparkEngine, SparkSettings
 from accelerator.iceberg import CatalogSettings
 
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"

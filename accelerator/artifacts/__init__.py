@@ -1,0 +1,1 @@
+"""Reads built artifacts: segments, index sidecars and relate columns."""

@@ -1,0 +1,1 @@
+"""Records of cubes' segments, and their validity."""

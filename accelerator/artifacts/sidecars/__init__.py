@@ -1,0 +1,1 @@
+"""Records of index sidecars, and their answers to predicates."""

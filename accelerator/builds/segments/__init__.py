@@ -1,0 +1,1 @@
+"""Builds, merges, inspects and repairs cubes' segments."""

@@ -1,0 +1,141 @@
+"""The daemon's face: a line for each table that had garbage or failed, each refresh, each advice.
+
+The first SIGTERM or Ctrl-C lets the running vacuum end, and a build soon, with what it had
+finished; a second Ctrl-C ends both where they are, which does no harm either.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from accelerator.cli.terminal import say
+from rewrite.text.printable import one_line
+
+if TYPE_CHECKING:
+    from accelerator.cli.session import Session
+    from accelerator.services.advisor.report import Advised
+    from accelerator.services.maintenance.daemon import Schedule, Vacuumed
+    from accelerator.services.refresh.service import Refreshed
+
+
+def serve(
+    session: Session,
+    schedule: Schedule,
+    *,
+    rounds: int | None,
+    metrics: str | None,
+    hosts: Sequence[str] = (),
+    as_json: bool,
+) -> bool:
+    """Runs until it's told to stop, or so many rounds; whether no vacuum and no build failed."""
+    failed = False
+
+    def tell(done: Vacuumed) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
+        elif done.error is not None:
+            say(f"{done.table}: {done.error}", err=True)
+        elif done.files or rounds is not None:
+            say(_line(done))
+
+    def tell_refresh(done: Refreshed) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
+        elif done.error is not None:
+            say(f"{done.kind} {done.artifact}: {done.error}", err=True)
+        else:
+            say(_refreshed(done))
+
+    def tell_advice(done: Advised) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
+            return
+        for line in advised_lines(done):
+            say(line)
+        if done.error is not None:
+            say(f"advisor: {done.error}", err=True)
+
+    stop = threading.Event()
+    with stopped_by_signals(stop):
+        session.maintain(
+            schedule,
+            tell,
+            stop=stop,
+            rounds=rounds,
+            metrics=metrics,
+            hosts=hosts,
+            tell_refresh=tell_refresh,
+            tell_advice=tell_advice,
+        )
+    return not failed
+
+
+def _line(done: Vacuumed) -> str:
+    size = f", {done.bytes:,} bytes" if done.bytes else ""
+    kind = "full vacuum" if done.full else "vacuum"
+    return f"{done.table}: {done.files:,} files deleted{size} ({kind}, {done.requests} requests)"
+
+
+def _refreshed(done: Refreshed) -> str:
+    twice = f", {done.twice:,} in vain" if done.twice else ""
+    left = ", more to come" if done.left else ""
+    return f"{done.kind} {done.artifact}: {done.files:,} data files built{twice}{left}"
+
+
+def advised_lines(done: Advised) -> Iterator[str]:
+    """A line for each thing that was done, then one for what wasn't."""
+    for step in done.steps:
+        if step.error is None:
+            yield one_line(f"advisor: {step.action} {step.name} ({step.seconds:.1f} s)")
+    waiting = sum(n for why, n in (done.skipped or {}).items() if why != "applied")
+    if done.advised and not done.steps:
+        left = f", {waiting:,} of them not applied" if waiting else ""
+        yield f"advisor: {done.advised:,} advised{left}"
+
+
+@contextmanager
+def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Sets `stop` on SIGTERM and the first Ctrl-C, if this is the main thread.
+
+    A thread sets it. The handler itself interrupts the main thread, which may own the event's lock
+    just then: setting the event there would wait for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals: SimpleQueue[int] = SimpleQueue()  # its put may interrupt any call, itself too
+    seen: set[int] = set()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if seen and number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        seen.add(number)
+        signals.put(number)
+
+    def listen() -> None:
+        if signals.get():
+            stop.set()
+
+    listener = threading.Thread(target=listen, name="signals", daemon=True)
+    listener.start()
+    before = {one: signal.signal(one, handle) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        signals.put(0)
+        listener.join()

@@ -1,0 +1,1 @@
+"""Settings, Arrow types, caches, files and other helpers that every room uses."""

@@ -1,0 +1,1 @@
+"""Arrow values and types as numpy, Python and Spark have them."""

@@ -1,0 +1,1 @@
+"""Settings: names, value kinds and files."""

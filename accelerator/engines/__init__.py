@@ -1,0 +1,1 @@
+"""DuckDB and Spark, and the choice between them."""

@@ -1,0 +1,1 @@
+"""The DuckDB engine and its caches."""

@@ -1,0 +1,67 @@
+"""Columns of small tables in memory, as joins read the same dimensions again and again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accelerator.common.arrow.spark_types import row_width
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.iceberg import PinnedTable
+
+
+def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
+    """A name of those columns' rows."""
+    facts = pinned.facts
+    ids = {found.field_id for found in map(facts.column, columns) if found is not None}
+    return (facts.uuid, facts.snapshot_id, facts.schema_id, facts.layouts(ids), *columns)
+
+
+_SMALL = 16 * 1024 * 1024
+"""Bytes of a small table's data files."""
+
+
+class KeptRows:
+    """Columns of tables, kept under names that never get new content.
+
+    Threads may share it. `size_bytes` bounds what is kept; a quarter of it one table's columns.
+    """
+
+    def __init__(self, size_bytes: int) -> None:
+        self._size, self._taken = size_bytes, 0
+        self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def takes(self, pinned: PinnedTable, columns: Sequence[str]) -> bool:
+        """Whether the table is small, in its files and in memory: few bytes may be many rows."""
+        if pinned.size_bytes > _SMALL:
+            return False
+        rows = pinned.statistics().rows
+        types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+        return bool((rows >= 0).all()) and int(rows.sum()) * row_width(types) * 4 <= self._size
+
+    def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:
+        """Those columns of all rows of the pinned table, and the bytes that were read for it.
+
+        These are the files' own, at most; none where the columns are kept.
+        """
+        name = name_of(pinned, columns)
+        with self._lock:
+            known = self._tables.get(name)
+            if known is not None:
+                self._tables.move_to_end(name)
+                return known, 0
+        table = pinned.arrow(columns)
+        if table.nbytes * 4 <= self._size:
+            with self._lock:
+                if name not in self._tables:
+                    self._tables[name] = table
+                    self._taken += table.nbytes
+                while self._taken > self._size:
+                    self._taken -= self._tables.popitem(last=False)[1].nbytes
+        return table, pinned.size_bytes

@@ -1,0 +1,167 @@
+"""Chosen data files of a table as a relation in DuckDB's text, read by DuckDB's own reader.
+
+Columns are taken by field ids, so that renamed, added and dropped ones are what the table says, and
+types are the table's. Deleted rows are left out by their positions. Files that DuckDB's reader
+can't take so come as an Arrow table beside, with the same columns.
+
+DuckDB passes over row groups by their bounds, which say nothing of NaN, and NaN is above all
+numbers. So floating columns come through an expression of which it knows no bounds but NaN's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from accelerator.engines.duckdb.engine import path_list, text_literal
+from accelerator.iceberg.io import local_path
+from rewrite.reason import DeclinedError
+from rewrite.render.expressions import duckdb_type, quote
+from rewrite.types import FLOATING
+
+if TYPE_CHECKING:
+    from accelerator.engines.duckdb.engine import DuckDBEngine
+    from accelerator.iceberg import LiveFile, PinnedTable
+    from accelerator.iceberg.rows.duckdb_readable import ByIds
+    from accelerator.iceberg.rows.read import Hold
+    from rewrite.facts import ColumnFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """`text` is a SELECT over the files and over these `tables`; empty where one table is all."""
+
+    text: str
+    tables: dict[str, pa.Table]
+
+
+def with_scans(scans: Mapping[str, str], text: str) -> str:
+    """The text with the scans under their names; each is planned as a part of the statement."""
+    if not scans:
+        return text
+    named = ", ".join(f"{name} AS NOT MATERIALIZED ({scan})" for name, scan in scans.items())
+    return f"WITH {named} {text}"
+
+
+def table_scan(
+    pinned: PinnedTable,
+    names: Sequence[str],
+    files: Sequence[LiveFile],
+    name: str,
+    engine: DuckDBEngine,
+    tag: str = "",
+    numbered: Numbered | None = None,
+) -> TableScan:
+    """Those columns of the files' rows, under their names; `name` begins the names of its tables.
+
+    `numbered` adds a column. CancelledError once what runs under the tag was told to stop;
+    MemoryExceededError where it may not hold what is read here;
+    NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
+    """
+    columns = [column for column in map(pinned.facts.column, names) if column is not None]
+    types, hold = _types(columns), partial(engine.held.hold, tag)
+    if types is None or len(columns) < len(names) or not files:
+        return _in_arrow(pinned, names, files, name, numbered, hold)
+    from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
+
+    found = by_ids(pinned, names, files, engine.may_read, lambda: engine.check(tag))
+    if len(found.others) == len(files):
+        return _in_arrow(pinned, names, files, name, numbered, hold)
+    tables: dict[str, pa.Table] = {}
+    parts: list[str] = []
+    if found.whole:
+        parts.append(_select(columns, types, found.whole, numbered))
+    if found.deleted:
+        deletes = f"{name}_deleted"
+        tables[deletes] = _deleted(found)
+        hold(tables[deletes].nbytes)
+        paths = [path for path, _ in found.deleted]
+        parts.append(
+            f"{_select(columns, types, paths, numbered)} AS s ANTI JOIN {deletes} AS d"
+            " ON d.file = s.file_index AND d.pos = s.file_row_number"
+        )
+    if found.others:
+        beside = _in_arrow(pinned, names, found.others, f"{name}_beside", numbered, hold)
+        tables.update(beside.tables)
+        shown = [quote(c.name, "duckdb") for c in columns]
+        shown += [] if numbered is None else [numbered.column]
+        from_ = f"({beside.text})" if beside.text else f"{name}_beside"
+        parts.append(f"SELECT {', '.join(shown)} FROM {from_}")
+    return TableScan(" UNION ALL ".join(parts), tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A column beside the table's own that has a number for each data file, by its path."""
+
+    column: str
+    numbers: Mapping[str, int]
+
+
+def _in_arrow(
+    pinned: PinnedTable,
+    names: Sequence[str],
+    files: Sequence[LiveFile],
+    name: str,
+    numbered: Numbered | None,
+    hold: Hold,
+) -> TableScan:
+    """By the reader that was there: one table, or with numbers one for each file."""
+    if numbered is None or not files:
+        return TableScan("", {name: pinned.arrow(names, files, hold)})
+    tables = {f"{name}_{n}": pinned.arrow(names, [file], hold) for n, file in enumerate(files)}
+    parts = (
+        f"SELECT *, CAST({numbered.numbers[file.path]} AS BIGINT) AS {numbered.column} FROM {one}"
+        for one, file in zip(tables, files, strict=True)
+    )
+    return TableScan(" UNION ALL ".join(parts), tables)
+
+
+def _types(columns: Sequence[ColumnFacts]) -> list[str] | None:
+    """DuckDB's; None where it has none for some."""
+    try:
+        return [duckdb_type(column.type) for column in columns]
+    except DeclinedError:
+        return None
+
+
+def _select(
+    columns: Sequence[ColumnFacts],
+    types: Sequence[str],
+    paths: Sequence[str],
+    numbered: Numbered | None,
+) -> str:
+    fields = ", ".join(
+        f"{column.field_id}: {{name: 'f{column.field_id}', type: {text_literal(type_)},"
+        " default_value: NULL}"
+        for column, type_ in zip(columns, types, strict=True)
+    )
+    shown = list(map(_shown, columns))
+    if numbered is not None:
+        by_path = {local_path(path): number for path, number in numbered.numbers.items()}
+        listed = ", ".join(str(by_path[path]) for path in paths)
+        shown.append(
+            f"CAST([{listed}][CAST(file_index AS BIGINT) + 1] AS BIGINT) AS {numbered.column}"
+        )
+    scan = f"read_parquet({path_list(list(paths))}, schema = MAP {{{fields}}}"
+    return f"SELECT {', '.join(shown)} FROM {scan}, hive_partitioning = false)"
+
+
+def _shown(column: ColumnFacts) -> str:
+    text = f"f{column.field_id}"
+    if column.type in FLOATING:
+        nan = f"CAST('nan' AS {duckdb_type(column.type)})"
+        text = f"CASE WHEN isnan({text}) THEN {nan} ELSE {text} END"
+    return f"{text} AS {quote(column.name, 'duckdb')}"
+
+
+def _deleted(found: ByIds) -> pa.Table:
+    """Deleted positions, by the number of their file among those with deletes."""
+    positions = [places for _, places in found.deleted]
+    numbers = np.repeat(np.arange(len(positions), dtype=np.uint64), list(map(len, positions)))
+    return pa.table({"file": numbers, "pos": np.concatenate(positions)})

@@ -1,1 +1,0 @@
-"""The set and sketch functions of `accelerator.engines.sketches`, as an engine's own functions."""

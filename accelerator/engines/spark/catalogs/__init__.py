@@ -1,0 +1,1 @@
+"""A Spark session's catalogs in PyIceberg's terms, and back."""

@@ -1,0 +1,1 @@
+"""Calls into the JVM of a Spark session, and its errors."""

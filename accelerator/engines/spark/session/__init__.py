@@ -1,0 +1,1 @@
+"""Settings, rules and state of a Spark session."""

@@ -1,0 +1,1 @@
+"""Files of the policy: read as TOML, and watched for changes."""

@@ -1,0 +1,231 @@
+"""What one user may do, as a value that goes to workers: rules that are the user's, put in order.
+
+Default is no. What a rule denies stays denied, whatever others allow. Promises: two of them have
+one fingerprint iff their rules are the same; what is read from JSON is checked like any input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal, cast, get_args
+
+from accelerator.errors import UNFIT, ConfigError
+from accelerator.gateway.access.name_patterns import LENGTH_MAX, Glob, Levels, broad, narrow
+from rewrite.identifiers.qualified_name import joined
+from rewrite.text.printable import one_line
+
+Action = Literal["read", "write", "change", "manage", "impersonate", "kill", "metrics"]
+Kind = Literal["table", "cube", "index", "user", "gateway"]
+Effect = Literal["allow", "deny"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+KINDS_OF: Mapping[Action, tuple[Kind, ...]] = {
+    "read": ("table",),
+    "write": ("table",),
+    "change": ("table",),
+    "manage": ("cube", "index"),
+    "impersonate": ("user",),
+    "kill": ("user",),
+    "metrics": ("gateway",),
+}
+"""What each action can be done to."""
+_SEEN: tuple[Action, ...] = ("read", "write", "change")
+_PARTS: Mapping[Kind, int] = {"table": 3, "cube": 1, "index": 1, "user": 1, "gateway": 0}
+_FORMAT = 1
+_GRANTS_MAX = 20_000
+_SHOWN_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """What an action is done to. A table's or view's name is its catalog, namespace and own one.
+
+    A namespace of several parts is one text here, with dots between them.
+    """
+
+    kind: Kind
+    name: tuple[str, ...] = ()
+
+    @classmethod
+    def table(cls, full: tuple[str, ...]) -> Object:
+        """The table or view of that full name; one without a namespace has an empty one."""
+        if len(full) < 2:  # of a record that somebody else wrote
+            return cls("table", ("", "", "".join(full)))
+        return cls("table", (full[0], ".".join(full[1:-1]), full[-1]))
+
+    def __str__(self) -> str:
+        """As messages name it: in one line, and not at any length."""
+        if self.kind == "gateway":
+            return "the gateway"
+        text = one_line(joined(tuple(part for part in self.name if part)))
+        text = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+        return f"{self.kind} {text}"
+
+
+GATEWAY = Object("gateway")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grant:
+    """One action on all objects of a pattern, allowed or denied."""
+
+    effect: Effect
+    action: Action
+    kind: Kind
+    pattern: tuple[str, ...]
+
+
+class _Rule:
+    """A grant that can be asked."""
+
+    def __init__(self, grant: Grant) -> None:
+        self.effect = grant.effect
+        self.globs: tuple[Glob | Levels, ...]
+        if grant.kind == "user":  # users' names have their case
+            self.globs = tuple(Glob.exact(part) for part in grant.pattern)
+        elif grant.effect == "deny":
+            self.globs = tuple(Glob.of(part, broadly=True) for part in grant.pattern)
+        else:
+            self.globs = tuple(map(Glob.of, grant.pattern))
+            if grant.kind == "table":
+                catalog, namespace, name = grant.pattern
+                self.globs = Glob.of(catalog), Levels.of(namespace), Glob.of(name)
+
+    def matches(self, exact: tuple[str, ...], broadly: tuple[str, ...]) -> bool:
+        name = broadly if self.effect == "deny" else exact
+        return all(glob.matches(part) for glob, part in zip(self.globs, name, strict=True))
+
+    def hides(self, above: tuple[str, ...]) -> bool:
+        """Whether it's of all that is below a catalog or namespace."""
+        return self.matches_above(above) and all(one.is_any for one in self.globs[len(above) :])
+
+    def matches_above(self, above: tuple[str, ...]) -> bool:
+        """Whether it's of something below a catalog or namespace."""
+        return all(glob.matches(part) for glob, part in zip(self.globs, above, strict=False))
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rules of one user; `everything` where there is no policy, which allows whatever runs."""
+
+    grants: tuple[Grant, ...] = ()
+    everything: bool = False
+
+    @classmethod
+    def of(cls, grants: Iterable[Grant]) -> Access:
+        """Of rules in any order."""
+        return cls(tuple(sorted(set(grants))))
+
+    @classmethod
+    def all(cls) -> Access:
+        """Without a policy."""
+        return cls(everything=True)
+
+    def may(self, action: Action, object: Object) -> bool:
+        """Whether some rule allows it and none denies it."""
+        if self.everything:
+            return True
+        rules = self._rules.get((action, object.kind), ())
+        if not rules or len(object.name) != _PARTS[object.kind]:
+            return False
+        if object.kind == "user":
+            exact = broadly = object.name
+        else:
+            exact = tuple(map(narrow, object.name))
+            broadly = tuple(map(broad, object.name))
+        allowed = False
+        for rule in rules:  # those that deny come first
+            if rule.matches(exact, broadly):
+                if rule.effect == "deny":
+                    return False
+                allowed = True
+                break
+        return allowed
+
+    def sees(self, catalog: str, schema: str | None = None, table: str | None = None) -> bool:
+        """Whether listings show it: a table that may be read, written or changed, or its holder.
+
+        A schema of several parts has dots between them.
+        """
+        if self.everything:
+            return True
+        if schema is not None and table is not None:
+            object = Object("table", (catalog, schema, table))
+            return any(self.may(action, object) for action in _SEEN)
+        above = (catalog,) if schema is None else (catalog, schema)
+        return any(self._sees_below(action, above) for action in _SEEN)
+
+    def _sees_below(self, action: str, above: tuple[str, ...]) -> bool:
+        exact, broadly = tuple(map(narrow, above)), tuple(map(broad, above))
+        rules = self._rules.get((cast(Action, action), "table"), ())
+        if any(one.effect == "deny" and one.hides(broadly) for one in rules):
+            return False
+        return any(one.effect == "allow" and one.matches_above(exact) for one in rules)
+
+    @cached_property
+    def _rules(self) -> Mapping[tuple[Action, Kind], tuple[_Rule, ...]]:
+        """By what they are of; those that deny first."""
+        found: dict[tuple[Action, Kind], list[_Rule]] = {}
+        for grant in sorted(self.grants, key=lambda one: one.effect != "deny"):
+            found.setdefault((grant.action, grant.kind), []).append(_Rule(grant))
+        return {key: tuple(rules) for key, rules in found.items()}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that stand for these rules."""
+        import json
+
+        text = json.dumps(Access.of(self.grants).to_json() | {"everything": self.everything})
+        return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        grants = [[g.effect, g.action, g.kind, list(g.pattern)] for g in self.grants]
+        return {"format": _FORMAT, "everything": self.everything, "grants": grants}
+
+    @classmethod
+    def from_json(cls, raw: object) -> Access:
+        """The inverse of `to_json`; ConfigError for whatever else it's given."""
+        try:
+            return cls._read(raw)
+        except UNFIT as error:
+            raise ConfigError(
+                f"rules of access can't be read: {type(error).__name__}",
+                hint="one release writes them and the same one reads them",
+            ) from error
+
+    @classmethod
+    def _read(cls, raw: object) -> Access:
+        if not isinstance(raw, dict) or set(raw) != {"format", "everything", "grants"}:
+            raise ValueError("other keys")
+        everything, grants = raw["everything"], raw["grants"]
+        if raw["format"] != _FORMAT or isinstance(raw["format"], bool):
+            raise ValueError("another format")
+        if not isinstance(everything, bool) or not isinstance(grants, list):
+            raise TypeError("other types")
+        if len(grants) > _GRANTS_MAX or (everything and grants):
+            raise ValueError("rules beside everything, or too many")
+        read = tuple(map(_grant, grants))
+        if everything:
+            return cls.all()
+        if read != tuple(sorted(set(read))):
+            raise ValueError("rules that aren't in order")
+        return cls(read)
+
+
+def _grant(raw: object) -> Grant:
+    if not isinstance(raw, list):
+        raise TypeError("a rule that is no list")
+    effect, action, kind, pattern = raw
+    if not all(isinstance(one, str) for one in (effect, action, kind)):
+        raise TypeError("a word that is no text")
+    if effect not in get_args(Effect) or kind not in KINDS_OF.get(action, ()):
+        raise ValueError("a word that isn't known")
+    if not isinstance(pattern, list) or len(pattern) != _PARTS[kind]:
+        raise ValueError("a pattern of other parts")
+    for part in pattern:
+        if not isinstance(part, str) or not 0 < len(part) <= LENGTH_MAX:
+            raise ValueError("a part of a pattern")
+    return Grant(effect, action, kind, tuple(pattern))

@@ -1,0 +1,1 @@
+"""Authentication: users, passwords, delays after wrong ones, and TLS."""

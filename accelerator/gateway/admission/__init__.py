@@ -1,0 +1,1 @@
+"""Limits the statements that run at once, and their memory."""

@@ -1,0 +1,8 @@
+"""What Trino's clients ask of catalogs: SHOW, `information_schema`, `system`; no row is read."""
+
+from accelerator.errors import UnknownSchemaError
+from accelerator.gateway.catalog.catalog import Metadata
+from accelerator.gateway.catalog.gateway_facts import Given
+from accelerator.gateway.catalog.listing import MaySee
+
+__all__ = ["Given", "MaySee", "Metadata", "UnknownSchemaError"]

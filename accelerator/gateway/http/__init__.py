@@ -1,0 +1,1 @@
+"""The gateway's HTTP servers: Trino's protocol, the REST API and the web page."""

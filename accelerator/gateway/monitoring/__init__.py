@@ -1,0 +1,1 @@
+"""Figures, traces, history and the query log of a gateway."""

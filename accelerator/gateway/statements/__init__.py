@@ -1,0 +1,1 @@
+"""Statements of clients, from their arrival to their last row."""

@@ -1,0 +1,1 @@
+"""Rows as JSON in Trino's encoding."""

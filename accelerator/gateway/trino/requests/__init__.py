@@ -1,0 +1,1 @@
+"""Parses statements of Trino's clients that need no session."""

@@ -1,0 +1,312 @@
+"""What a Trino client asks, as values: about its own session, or a statement to run.
+
+`parse.py` reads them; the gateway answers those of sessions itself, workers answer the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
+
+Name = tuple[str, ...]
+"""An identifier of one or more parts, as written: without quotes, lower case where it had none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSession:
+    """What the headers of a POST say; of nothing here is more than the client's word but `user`.
+
+    `properties` and `prepared` by name. `transaction` is None where none runs.
+    """
+
+    user: str
+    original_user: str = ""
+    source: str = ""
+    catalog: str | None = None
+    schema: str | None = None
+    time_zone: str | None = None
+    language: str | None = None
+    client_info: str = ""
+    client_tags: tuple[str, ...] = ()
+    trace_token: str | None = None
+    transaction: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    prepared: Mapping[str, str] = field(default_factory=dict)
+    capabilities: frozenset[str] = frozenset()
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its queries, as its session's property has it."""
+        given = {name.lower(): value for name, value in self.properties.items()}
+        return given.get("dialect", "trino").strip().lower()
+
+    @property
+    def parametric_datetime(self) -> bool:
+        """Whether it knows times of other precisions than milliseconds."""
+        return "PARAMETRIC_DATETIME" in self.capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """USE schema, or catalog.schema."""
+
+    schema: str
+    catalog: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetSession:
+    """SET SESSION name = constant; the value as a text."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSession:
+    """RESET SESSION name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimeZone:
+    """SET TIME ZONE; None is LOCAL."""
+
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE name FROM statement."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """DEALLOCATE PREPARE name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartTransaction:
+    """START TRANSACTION, with whatever modes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT [WORK]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK [WORK]."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetRole:
+    """SET ROLE ALL, NONE or a name, with IN catalog or without."""
+
+    role: str
+    catalog: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetAuthorization:
+    """SET SESSION AUTHORIZATION user; None is RESET."""
+
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KillQuery:
+    """CALL system.runtime.kill_query: the statement's id, and what its client is told."""
+
+    id: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeInput:
+    """DESCRIBE INPUT of a prepared statement, whose text is here."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeOutput:
+    """DESCRIBE OUTPUT of a prepared statement, whose text is here."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCatalogs:
+    """SHOW CATALOGS [LIKE …]."""
+
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSchemas:
+    """SHOW SCHEMAS [FROM catalog] [LIKE …]."""
+
+    catalog: str | None = None
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """SHOW TABLES [FROM [catalog.]schema] [LIKE …]."""
+
+    schema: Name | None = None
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    """SHOW COLUMNS FROM table [LIKE …], or DESCRIBE table."""
+
+    table: Name
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreate:
+    """SHOW CREATE TABLE, VIEW or SCHEMA; `what` is that word."""
+
+    what: str
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStats:
+    """SHOW STATS FOR table."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowFunctions:
+    """SHOW FUNCTIONS [LIKE …]."""
+
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSession:
+    """SHOW SESSION [LIKE …]."""
+
+    like: str | None = None
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRoles:
+    """SHOW [CURRENT] ROLES, SHOW ROLE GRANTS, SHOW GRANTS: `what` is the words behind SHOW."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN [(TYPE …, FORMAT …)] or EXPLAIN ANALYZE [VERBOSE] of a statement.
+
+    `kind` is LOGICAL, DISTRIBUTED, IO or VALIDATE; `format` TEXT, JSON or GRAPHVIZ.
+    """
+
+    sql: str
+    kind: str = "DISTRIBUTED"
+    format: str = "TEXT"
+    analyze: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whatever else: a query, or a statement of our own. Parameters are written into its text.
+
+    `placed`: places in the text are those of what the client sent.
+    """
+
+    sql: str
+    placed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A statement of Trino's that this gateway doesn't do: `what` names it, e.g. CREATE VIEW."""
+
+    what: str
+    hint: str = ""
+
+
+OfSession = (
+    Use
+    | SetSession
+    | ResetSession
+    | SetTimeZone
+    | Prepare
+    | Deallocate
+    | StartTransaction
+    | Commit
+    | Rollback
+    | SetRole
+    | SetAuthorization
+)
+Shown = (
+    ShowCatalogs
+    | ShowSchemas
+    | ShowTables
+    | ShowColumns
+    | ShowCreate
+    | ShowStats
+    | ShowFunctions
+    | ShowSession
+    | ShowRoles
+)
+Request = OfSession | KillQuery | Shown | DescribeInput | DescribeOutput | Explain | Run | Refused
+_KINDS: Mapping[str, type[Any]] = {one.__name__: one for one in get_args(Request)}
+_NAMES = ("table", "name", "schema")
+"""Fields that may be names of several parts, which JSON has as lists."""
+
+
+def to_dict(request: Request) -> dict[str, Any]:
+    """Returns the request as a message has it.
+
+    >>> to_dict(Use("s"))
+    {'kind': 'Use', 'request': {'schema': 's', 'catalog': None}}
+    """
+    return {"kind": type(request).__name__, "request": asdict(request)}
+
+
+def from_dict(given: Mapping[str, Any]) -> Request:
+    """Reads a request from a message; LookupError, TypeError or ValueError for what is none."""
+    fields = dict(given["request"])
+    for name in _NAMES:
+        if isinstance(fields.get(name), list):
+            fields[name] = tuple(fields[name])
+    request: Request = _KINDS[given["kind"]](**fields)
+    return request
+
+
+def session_to_dict(client: ClientSession) -> dict[str, Any]:
+    """Returns the session as a message has it."""
+    return asdict(client) | {"capabilities": sorted(client.capabilities)}
+
+
+def session_from_dict(given: Mapping[str, Any]) -> ClientSession:
+    """Reads a session from a message; LookupError, TypeError or ValueError for what is none."""
+    fields = dict(given)
+    fields["client_tags"] = tuple(fields["client_tags"])
+    fields["capabilities"] = frozenset(fields["capabilities"])
+    return ClientSession(**fields)

@@ -1,0 +1,1 @@
+"""Calls of the REST API that run in a worker."""

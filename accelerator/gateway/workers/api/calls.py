@@ -1,0 +1,151 @@
+"""What the gateway has its workers do for the API: calls by name, with what the client gave.
+
+A worker reads what it's given by the very models of the routes, and answers by one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from accelerator.gateway.access.check import denied
+from accelerator.gateway.access.grants import Access, Object
+from accelerator.gateway.workers.api import models as m
+from accelerator.gateway.workers.api.errors import RunBusyError
+from accelerator.gateway.workers.api.runs import RunsOf
+from accelerator.gateway.workers.api.tables import Tables
+from accelerator.services.maintenance import requested_tasks
+from accelerator.store.journals.claims import Claim
+from accelerator.store.journals.run_history import id_of
+
+if TYPE_CHECKING:
+    from accelerator.query.runtime.services import Services
+
+Tell = Callable[[dict[str, Any]], None]
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. `path`, `query` and `body` are what the client gave, as JSON values."""
+
+    name: str
+    access: Access
+    user: str
+    path: Json
+    query: Json
+    body: Json
+    log_of: str | None = None
+    """The user whose logged statements it may see; None: everybody's."""
+
+    @classmethod
+    def from_dict(cls, raw: Json) -> Call:
+        """Of a message; LookupError, TypeError or ValueError for what is none."""
+        path, query, body = (dict(raw[name]) for name in ("path", "query", "body"))
+        whose = raw["log_of"]
+        if whose is not None and not isinstance(whose, str):
+            raise TypeError("log_of is no user's name")
+        access = Access.from_json(raw["access"])
+        return cls(str(raw["call"]), access, str(raw["user"]), path, query, body, whose)
+
+
+def answered(call: Call, services: Services, tell: Tell, check: Callable[[], None]) -> BaseModel:
+    """Does it. `tell` is told of what is known before it ends, `check` raises where it's to stop.
+
+    Raises:
+        RequestError, CursorError: what was given can't be.
+        AccessDeniedError, UnknownTableError and others: as of the same work by statements.
+    """
+    match call.name:
+        case "append_rows":
+            return _append(call, services, check)
+        case "start_run":
+            return _start(call, services, tell)
+        case "list_runs":
+            return RunsOf(services, call.access, call.user).runs(m.Paging(**call.query))
+        case "get_run":
+            return RunsOf(services, call.access, call.user).run(m.RunPath(**call.path))
+        case "cancel_run":
+            runs = RunsOf(services, call.access, call.user)
+            return runs.cancel(m.RunPath(**call.path))
+        case _:
+            return _of_tables(call, Tables(services, call.access))
+
+
+def _of_tables(call: Call, tables: Tables) -> BaseModel:
+    match call.name:
+        case "list_catalogs":
+            return tables.catalogs()
+        case "list_schemas":
+            return tables.schemas(m.CatalogPath(**call.path), m.Paging(**call.query))
+        case "list_tables":
+            return tables.relations(m.SchemaPath(**call.path), m.Paging(**call.query))
+    path = m.TablePath(**call.path)
+    match call.name:
+        case "get_table":
+            return tables.table(path)
+        case "list_refs":
+            return tables.refs(path)
+        case "list_coverage":
+            return tables.coverage(path, m.CoveragePaging(**call.query))
+    paged: Mapping[str, Callable[[m.TablePath, m.Paging], BaseModel]] = {
+        "list_snapshots": tables.snapshots,
+        "list_partitions": tables.partitions,
+        "list_files": tables.files,
+        "list_cubes": tables.cubes,
+        "list_indexes": tables.indexes,
+        "list_statistics": tables.statistics,
+        "list_recommendations": tables.recommendations,
+    }
+    return paged[call.name](path, m.Paging(**call.query))
+
+
+def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Append:
+    from accelerator.services.ingest.append import append  # imports PyIceberg
+
+    full = Tables(services, call.access).full(m.TablePath(**call.path), "write")
+    asked = Object.table(full)
+    if not call.access.may("write", asked):
+        raise denied("write", asked)
+    body = call.body
+    found = append(
+        services.lake,
+        full,
+        Path(body["file"]),
+        body["key"],
+        body["digest"],
+        user=call.user,
+        check=check,
+    )
+    return m.Append(
+        snapshot_id=found.snapshot_id,
+        rows=found.rows,
+        files=found.files,
+        bytes=found.bytes,
+        repeated=found.repeated,
+    )
+
+
+def _start(call: Call, services: Services, tell: Tell) -> m.Run:
+    """Does the work; the run's id is told once it's claimed, and what it came to is the answer."""
+    runs, told = RunsOf(services, call.access, call.user), list[str]()
+    task = runs.task(m.Start.model_validate(call.body))
+
+    def began(claim: Claim) -> None:
+        told.append(id_of(claim.key, claim.epoch))
+        tell({"run": told[-1]})
+
+    outcome = requested_tasks.run(services, task, call.user, began)
+    if told:
+        return RunsOf(services, call.access, call.user).run(m.RunPath(run=told[-1]))
+    if outcome is not None and outcome.error is not None:
+        raise outcome.error
+    known = runs.newest(task.key)
+    raise RunBusyError(
+        "another process is at that work" + ("" if known is None else f": run {known.id}"),
+        hint="wait for that run, or cancel it",
+    )

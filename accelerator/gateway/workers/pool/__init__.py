@@ -1,0 +1,1 @@
+"""The gateway's end of its workers: starts, watches and limits them."""

@@ -1,0 +1,1 @@
+"""Readers of Iceberg catalogs, and the choice among them."""

@@ -1,0 +1,112 @@
+"""A REST catalog that doesn't wait for ever for a host that accepts, and never answers.
+
+Promise: each of its requests is given up after a minute without a byte, or after what Iceberg's own
+properties say, which Spark's client takes as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.catalog.rest import Endpoints, IdentifierKind, RestCatalog
+from pyiceberg.io import PY_IO_IMPL
+from pyiceberg.utils.config import Config, merge_config
+from requests.adapters import BaseAdapter
+
+from accelerator.iceberg.catalogs.request_times import request_times
+from accelerator.iceberg.tables.footprints import Located
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from requests import PreparedRequest, Response, Session
+
+_GONE = 404
+
+
+def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
+    """The catalog of those properties, beside what PyIceberg's configuration says of that name."""
+    configured = Config().get_catalog_config(name) or {}
+    merged: Mapping[str, Any] = merge_config(configured, {**properties})
+    return _Bounded(name, **merged)
+
+
+def raw_table(
+    catalog: Catalog, identifier: tuple[str, ...], properties: Mapping[str, str]
+) -> tuple[Located, bytes] | None:
+    """A table's metadata as the catalog's own JSON has it; None if the catalog doesn't give it.
+
+    For a table whose metadata PyIceberg refuses, so that its client has no table to give.
+    """
+    found = _loaded(catalog, identifier, IdentifierKind.TABLE)
+    metadata = None if found is None else found.get("metadata")
+    if found is None or not isinstance(metadata, dict):
+        return None
+    table = Located(_location(found), {**properties, **_config(found)})
+    return table, json.dumps(metadata).encode()
+
+
+def located_view(catalog: Catalog, identifier: tuple[str, ...]) -> Located | None:
+    """The newest metadata file of a view, whatever PyIceberg makes of it; None if it's gone."""
+    found = _loaded(catalog, identifier, IdentifierKind.VIEW)
+    if found is None:
+        return None
+    return Located(_location(found), {**catalog.properties, **_config(found)})
+
+
+def _loaded(
+    catalog: Catalog, identifier: tuple[str, ...], kind: IdentifierKind
+) -> Mapping[str, Any] | None:
+    """The catalog's JSON of a table or view; None if it has no such JSON."""
+    if not isinstance(catalog, RestCatalog):
+        return None
+    path = Endpoints.load_view if kind is IdentifierKind.VIEW else Endpoints.load_table
+    parts = catalog._split_identifier_for_path(identifier, kind)
+    answer = catalog._session.get(catalog.url(path, prefixed=True, **parts))
+    if answer.status_code == _GONE:
+        return None
+    answer.raise_for_status()
+    found = answer.json()
+    return found if isinstance(found, dict) else None
+
+
+def _location(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("metadata-location", ""))
+
+
+def _config(answer: Mapping[str, Any]) -> dict[str, str]:
+    """The answer's properties, but none that names a Python class."""
+    given = answer.get("config")
+    config = given if isinstance(given, dict) else {}
+    texts = {key: value for key, value in config.items() if isinstance(value, str)}
+    texts.pop(PY_IO_IMPL, None)
+    return texts
+
+
+class _Bounded(RestCatalog):
+    """PyIceberg's, with sessions that give up."""
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        times = request_times(self.name, self.properties)
+        for prefix, adapter in list(session.adapters.items()):
+            session.mount(prefix, _Impatient(adapter, times))
+        return session
+
+
+class _Impatient(BaseAdapter):
+    """Another adapter, asked with times to connect and to wait for an answer."""
+
+    def __init__(self, adapter: BaseAdapter, times: tuple[float, ...]) -> None:
+        super().__init__()
+        self._adapter, self._times = adapter, times
+
+    def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
+        """The answer; Timeout where it doesn't come."""
+        if kwargs.get("timeout") is None:
+            kwargs["timeout"] = self._times
+        return self._adapter.send(request, *args, **kwargs)
+
+    def close(self) -> None:
+        self._adapter.close()

@@ -1,0 +1,1 @@
+"""Tables pinned at one snapshot for one statement."""

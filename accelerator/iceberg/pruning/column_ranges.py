@@ -1,0 +1,46 @@
+"""What whole numbers a table's columns hold in all of its rows, as the manifests prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rewrite.ir.integer_ranges import RangeOf
+from rewrite.types import EXACT
+
+if TYPE_CHECKING:
+    from accelerator.iceberg import PinnedTable
+    from rewrite.ir.expr import Column
+    from rewrite.ir.integer_ranges import Range
+
+
+_TABLE_BYTES_MAX = 1024 * 1024 * 1024
+"""Of a table with more data its manifests aren't read for this."""
+
+
+def range_of(pinned: Sequence[PinnedTable]) -> RangeOf:
+    """The range of a column of these tables, which are told by a column's occurrence."""
+
+    def found(column: Column) -> Range | None:
+        if column.type not in EXACT:
+            return None
+        return _range(pinned[column.occurrence], column.field_id, column.type)
+
+    return found
+
+
+def _range(pinned: PinnedTable, field_id: int, type_: str) -> Range | None:
+    """None where some file's bounds aren't known, or aren't proven to be those of its rows."""
+    if pinned.size_bytes > _TABLE_BYTES_MAX or pinned.has_doubtful([(field_id, type_)]):
+        return None
+    known = pinned.statistics().column(field_id, type_)
+    if known.contradicts or known.unproven.any():
+        return None
+    bounds = known.bounds
+    valued = ~bounds.always_null
+    numbers = bounds.numbers
+    if numbers is None or not (bounds.bounded | bounds.always_null).all():
+        return None
+    if not valued.any():
+        return 0, 0
+    return int(numbers[0][valued].min()), int(numbers[1][valued].max())

@@ -1,0 +1,1 @@
+"""Reads rows of data files, without deleted ones."""

@@ -1,0 +1,126 @@
+"""Which data files DuckDB's own Parquet reader may read: by field ids alone, less deleted rows.
+
+Promises: of a file that is named here each wanted column stands under its field id, once, in a type
+that Iceberg's specification names for it, or is NULL in all of its rows; the file has as many rows
+as its manifest says, and its deleted positions are all that is deleted. Any other file is left to
+`read.py`, which reads the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.rows.deleted_rows import DeletedRows
+from accelerator.iceberg.rows.position_deletes import Positions
+from accelerator.iceberg.rows.read import Pinned, projection
+from accelerator.iceberg.rows.readable import check_readable
+from accelerator.iceberg.rows.stored_types import footers, lacked, unread
+from accelerator.iceberg.tables.data_file import LiveFile
+
+
+class PinnedById(Pinned, Protocol):
+    """What this needs of a pinned table."""
+
+    @property
+    def defaulted_fields(self) -> frozenset[int]:
+        """Ids of fields that have a value in files that lack them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByIds:
+    """Files of one table: local paths of those without deletes, and of those with some.
+
+    `others` aren't read by field ids alone.
+    """
+
+    whole: tuple[str, ...]
+    deleted: tuple[tuple[str, Positions], ...]
+    others: tuple[LiveFile, ...]
+
+
+def by_ids(
+    pinned: PinnedById,
+    columns: Sequence[str],
+    files: Sequence[LiveFile],
+    allowed: Callable[[str], bool],
+    check: Callable[[], None] = lambda: None,
+) -> ByIds:
+    """How those files' columns may be read; `allowed` says whether a local path may be opened.
+
+    `check` raises where nobody waits any more; it's asked before each file's deletes are read.
+
+    NeedsSparkError where only Spark reads a file, or nobody in process may read the column.
+    """
+    check_readable(pinned, files)
+    schema = projection(pinned, columns)
+    wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
+    never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
+    inputs = inputs_for(pinned.metadata_location, pinned.io_properties)
+    paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
+    local = {path: found for path, found in paths.items() if found and allowed(found)}
+    for file in files:
+        if file.path in local:
+            _check_size(file, local[file.path])
+    told = footers(inputs, [f for f in files if f.path in local])
+    fits: dict[int, frozenset[int] | None] = {}
+    whole: list[str] = []
+    deleted: list[LiveFile] = []
+    others: list[LiveFile] = []
+    for file in files:
+        footer = told.get(file.path)
+        if footer is None:
+            others.append(file)
+            continue
+        if footer.rows != file.record_count:
+            raise NeedsSparkError(
+                f"{file.path} has {footer.rows} rows, its manifest says {file.record_count}",
+                hint="Spark reads it; the statement takes that way by itself",
+            )
+        kind = id(footer.schema)  # alike in most files
+        if kind not in fits:
+            fits[kind] = _missing(footer.schema, wanted)
+        missing = fits[kind]
+        if missing is None or _have_values(missing & ids, file, never):
+            others.append(file)
+        elif file.deletes:
+            deleted.append(file)
+        else:
+            whole.append(local[file.path])
+    pairs = zip(deleted, DeletedRows(pinned).of_each(deleted, check), strict=True)
+    found = tuple((local[file.path], places) for file, places in pairs)
+    return ByIds(tuple(whole), found, tuple(others))
+
+
+def _check_size(file: LiveFile, path: str) -> None:
+    """NeedsSparkError for a file that isn't as long as its manifest says: it was written over.
+
+    Footers are kept, so that reading them wouldn't tell. FileNotFoundError for one that is gone.
+    """
+    size = Path(path).stat().st_size
+    if size != file.size_bytes:
+        raise NeedsSparkError(
+            f"{file.path} has {size} bytes, its manifest says {file.size_bytes}",
+            hint="Spark reads it; the statement takes that way by itself",
+        )
+
+
+def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:
+    """Ids of the fields that such a file lacks; None where it isn't read by ids alone."""
+    return None if unread(stored, wanted) is not None else lacked(stored, wanted)
+
+
+def _have_values(missing: Iterable[int], file: LiveFile, never: Set[int]) -> bool:
+    """Whether columns that the file lacks may not be NULL in it.
+
+    They have a value of its partition or by default, or they `never` are NULL: then it's an error.
+    """
+    return any(one in never or file.fixed.get(one) is not None for one in missing)

@@ -1,0 +1,120 @@
+"""Rows of chosen data files as Arrow, deletes of every kind applied.
+
+The deletes are applied here, because PyIceberg's ArrowScan applies every delete it has read to
+every file of that path, reads a whole Puffin file for one vector in it, and no equality deletes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.exceptions import ResolveError
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+
+from accelerator.common.arrow.spark_types import row_width
+from accelerator.errors import UnknownColumnError
+from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.rows.arrow_scan import Scanned, WholeFiles
+from accelerator.iceberg.rows.deleted_rows import DeletedRows
+from accelerator.iceberg.rows.readable import check_readable
+from accelerator.iceberg.rows.stored_types import check_types
+from accelerator.iceberg.tables.data_file import LiveFile
+from rewrite.facts import TableFacts
+
+# Spark shows these otherwise than Arrow holds them, or PyIceberg can't read them.
+_SPARK_ONLY_TYPES = ("uuid", "variant", "unknown", "time", "geometry", "geography")
+_THREADS_MAX = 8
+
+
+class Pinned(Scanned, Protocol):
+    """What reading needs of a pinned table."""
+
+    @property
+    def facts(self) -> TableFacts:
+        """Its name and columns."""
+        ...
+
+
+Hold = Callable[[int], None]
+"""Is told how many bytes more are held, or fewer, and raises where they're too many."""
+
+
+def read_rows(
+    pinned: Pinned,
+    columns: Sequence[str],
+    files: Sequence[LiveFile],
+    hold: Hold | None = None,
+) -> pa.Table:
+    """The rows of those files with those columns, in no promised order.
+
+    `hold` is told an estimate of their bytes before they're read, and how far that was off.
+    """
+    check_readable(pinned, files)
+    types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+    expected = sum(file.record_count for file in files) * row_width(types)
+    if hold is not None:
+        hold(expected)
+    schema = projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
+    # Batches may differ in string width from file to file; the answer's schema may not.
+    target = schema_to_pyarrow(schema, include_field_ids=False)
+    try:
+        pieces = _pieces(pinned, schema, files)
+        table = pa.concat_tables([target.empty_table(), *(piece.cast(target) for piece in pieces)])
+        for column in table.columns:
+            # DuckDB takes texts for UTF-8, which they need not be.
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column.validate(full=True)
+    except (ValueError, ResolveError, NotImplementedError) as error:
+        raise NeedsSparkError(
+            f"files of {pinned.facts.name} can't be read in process: {error}",
+            hint="Spark reads them; the statement takes that way by itself",
+        ) from error
+    if hold is not None:
+        hold(table.nbytes - expected)
+    return table if columns else table.select([])
+
+
+def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
+    """The pinned schema's fields of those names, in the order that was asked for."""
+    fields = []
+    for name in columns:
+        known = pinned.facts.column(name)
+        if known is None:
+            raise UnknownColumnError(
+                f"{pinned.facts.name} has no column {name}",
+                hint=f"its columns are {', '.join(each.name for each in pinned.facts.columns)}",
+            )
+        field = pinned.schema.find_field(known.field_id)
+        if re.split(r"\W", str(field.field_type))[0] in _SPARK_ONLY_TYPES:
+            raise NeedsSparkError(
+                f"{pinned.facts.name}.{name} is of Iceberg's type {field.field_type}",
+                hint="Spark reads it; the statement takes that way by itself",
+            )
+        fields.append(field)
+    return Schema(*fields, schema_id=pinned.schema.schema_id)
+
+
+def _pieces(pinned: Pinned, schema: Schema, files: Sequence[LiveFile]) -> list[pa.Table]:
+    """One table of the files without deletes, and one for each file with some."""
+    whole, deletes = WholeFiles(pinned, schema), DeletedRows(pinned)
+    check_types(whole.io, files, schema_to_pyarrow(schema))
+
+    def left(file: LiveFile) -> pa.Table:
+        table = whole.in_order(file)
+        kept = np.ones(table.num_rows, dtype=bool)
+        kept[deletes.of(file)] = False
+        return table.filter(pa.array(kept))
+
+    plain = [file for file in files if not file.deletes]
+    pieces = [whole.rows(plain)] if plain else []
+    deleted = [file for file in files if file.deletes]
+    if deleted:
+        with ThreadPoolExecutor(_THREADS_MAX) as pool:
+            pieces.extend(pool.map(left, deleted))
+    return pieces

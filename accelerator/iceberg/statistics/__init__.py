@@ -1,0 +1,1 @@
+"""Statistics of tables, files and columns."""

@@ -1,0 +1,1 @@
+"""Writes to Iceberg tables and their metadata."""

@@ -1,0 +1,1 @@
+"""Plans a statement without I/O except through its pins."""

@@ -1,0 +1,1 @@
+"""Searches candidate plans for a statement."""

@@ -1,0 +1,46 @@
+"""Plans: how one statement is answered under its pins. Each kind is a file; `plan.py` is theirs."""
+
+from __future__ import annotations
+
+from accelerator.planning.plans.candidate import ALL_ROWS, CELLS, MANIFESTS, DuckDBRun, Tried
+from accelerator.planning.plans.composed import (
+    ComposedPlan,
+    Input,
+    MergedPlan,
+    NestedPlan,
+    PartialPlan,
+)
+from accelerator.planning.plans.constants import ConstantsPlan
+from accelerator.planning.plans.cover import CoverPlan
+from accelerator.planning.plans.cover_value import Cells, Cover, Share, UsedRelate
+from accelerator.planning.plans.files import FilesPlan
+from accelerator.planning.plans.log import LogPlan
+from accelerator.planning.plans.plain import PlainPlan
+from accelerator.planning.plans.plan import Doubt, Leaf, Plan
+from accelerator.planning.plans.rows import RowsPlan
+
+__all__ = [
+    "ALL_ROWS",
+    "CELLS",
+    "MANIFESTS",
+    "Cells",
+    "ComposedPlan",
+    "ConstantsPlan",
+    "Cover",
+    "CoverPlan",
+    "Doubt",
+    "DuckDBRun",
+    "FilesPlan",
+    "Input",
+    "Leaf",
+    "LogPlan",
+    "MergedPlan",
+    "NestedPlan",
+    "PartialPlan",
+    "PlainPlan",
+    "Plan",
+    "RowsPlan",
+    "Share",
+    "Tried",
+    "UsedRelate",
+]

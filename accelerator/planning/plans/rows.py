@@ -1,0 +1,129 @@
+"""The plan of a table's rows, in an order or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from accelerator.common.statement_metrics import Metrics
+from accelerator.iceberg import PinnedTable
+from accelerator.planning.plans.candidate import MANIFESTS, Tried
+from accelerator.planning.plans.explain_tree import Step, counted, short, size
+from accelerator.planning.plans.plan import Leaf, outputs_of, used_indexes
+from rewrite.ir.expr import columns
+from rewrite.ir.row_block import RowBlock
+from rewrite.reason import Declined
+from rewrite.render.readable import dotted, words
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.planning.plans.read_order import Reading
+    from accelerator.planning.survey import Funnel
+
+
+@dataclass(frozen=True, repr=False)
+class RowsPlan(Leaf):
+    """Rows of a table, read from the files that may hold them: all, the first of an order, or any.
+
+    `pinned` is the one table. `bytes_max`: so much at most is read in process of what any rows are
+    taken from, then Spark takes over; None where it may be all.
+    """
+
+    block: RowBlock
+    pinned: tuple[PinnedTable, ...]
+    reading: Reading
+    duckdb_declined: Declined | None
+    engine: str
+    tried: tuple[Tried, ...]
+    names: tuple[str | None, ...]
+    bytes_max: int | None = None
+
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """See `Plan.outputs`."""
+        return outputs_of(self.block, self.names)
+
+    @property
+    def files_total(self) -> int:
+        """Live data files of the table."""
+        return self.reading.known.survey.total
+
+    def used(self) -> tuple[str, ...]:
+        """See `Plan.used`."""
+        return (MANIFESTS,)
+
+    def sorted_rows(self) -> RowBlock | None:
+        """See `Plan.sorted_rows`."""
+        return self.block if self.block.order else None
+
+    def asked(self) -> Iterator[tuple[str, int]]:
+        """See `Leaf.asked`."""
+        for column in (c for expr in self.block.expressions for c in columns(expr)):
+            yield self.block.occurrences[column.occurrence].table.uuid, column.field_id
+
+    def reads_rows(self) -> bool:
+        """See `Leaf.reads_rows`."""
+        return True
+
+    def funnel(self) -> Funnel:
+        """See `Leaf.funnel`."""
+        reading, left = self.reading, self.reading.left
+        return reading.known.survey.funnel(
+            self.pinned[0],
+            left.bytes,
+            reading.skipped,
+            row_groups=left.row_groups,
+            rows=left.rows,
+        )
+
+    def figures(self, counted: Counted | None = None, /) -> Metrics:
+        """See `Plan.figures`."""
+        found = Metrics(
+            rewritten=True,
+            indexes=used_indexes(self.reading.skipped),
+            files_total=self.files_total,
+            files_read=len(self.reading),
+            bytes_read=self.reading.bytes,
+        )
+        if counted is None:
+            return found
+        return replace(
+            found,
+            files_read=len(counted.files),
+            row_groups_read=len(counted.groups),
+            bytes_read=counted.bytes,
+        )
+
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`."""
+        found, total = len(self.reading), self.files_total
+        limit, first = self.block.limit, ""
+        if limit is not None:
+            first = f"any {limit:,} " if self.block.is_any else "first "
+        below = (
+            []
+            if not self.block.conjuncts
+            else [Step(short(words(c))) for c in self.block.conjuncts]
+        )
+        if self.engine == "duckdb" and self.block.order:
+            below.append(Step("read in the order of their bounds, until no row can come before"))
+        elif self.engine == "duckdb" and limit:
+            below.append(Step("read until so many rows have passed"))
+        name = dotted(self.block.occurrences[0].parts)
+        note = f"{found:,} of {counted(total, 'file')}, {size(self.reading.bytes)}"
+        return (Step(f"{first}rows of {name}", note, (*below, *self.funnel().steps())),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return {
+            "rewritten": True,
+            "engine": self.engine,
+            "snapshots": self.snapshots(),
+            "files_total": self.files_total,
+            "files_raw": len(self.reading),
+            "bytes": {"segments": 0, "raw": self.reading.bytes},
+            "indexes": [asdict(one) for one in self.reading.skipped],
+            "funnel": asdict(self.funnel()),
+            "duckdb_declined": self.declined_code(),
+            "considered": [one.to_dict() for one in self.tried],
+        }

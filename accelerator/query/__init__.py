@@ -1,0 +1,1 @@
+"""A query from text to rows: parsed, guarded, planned, run, explained, recorded."""

@@ -1,0 +1,430 @@
+"""Runs plans: DuckDB over segment files and Arrow rows, or Spark over the same cover.
+
+Nothing here decides; what fails raises, and the session falls back to the plain statement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator.artifacts.segments.checksums import check
+from accelerator.common.arrow.spark_types import conform, is_known
+from accelerator.common.stage_timer import staged
+from accelerator.engines.duckdb.engine import FEW_ROWS, NO_MAX, DuckDBEngine, NoSuchTableError
+from accelerator.engines.duckdb.segment_cache import Copy
+from accelerator.engines.duckdb.table_cache import name_of
+from accelerator.engines.duckdb.table_scan import table_scan, with_scans
+from accelerator.errors import EngineError, RaisesError, RowRaisedError
+from accelerator.planning.plans import (
+    CELLS,
+    CoverPlan,
+    DuckDBRun,
+    Input,
+    MergedPlan,
+    NestedPlan,
+    PartialPlan,
+    RowsPlan,
+)
+from accelerator.planning.sources.duckdb_text import (
+    fields_used,
+    other_match,
+    part_name,
+    segment_condition,
+    some_column,
+    types_now,
+    used_columns,
+)
+from cubes.sql.answer import RawSource, SegmentSource, answer_sql
+from cubes.sql.build import cells_schema, stored_schema
+from rewrite.ir.expr import Column
+from rewrite.render.expressions import quote
+from rewrite.render.row_block import rows_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+    from accelerator.common.config.config import Config
+    from accelerator.engines.spark.engine import SparkEngine
+    from accelerator.iceberg import LiveFile, PinnedTable
+    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.store import Store
+
+_MANY_CELLS = 2_000_000
+"""Of fewer cells the groups are as few, and mostly far fewer: they're taken at once."""
+
+
+def run_duckdb(
+    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int
+) -> tuple[pa.Table, Counted | None]:
+    """The answer from DuckDB, with Spark's names and types, and what was read if it was counted.
+
+    MemoryExceededError where it has more bytes than that.
+    """
+    if plan.duckdb is None:
+        raise EngineError("the plan has no DuckDB text")
+    found = read_for(plan, plan.duckdb.raw, engine, tag, store)
+    bound = bytes_max if may_be_large(plan) else None
+    answer = _answer(plan.duckdb, engine, found, tag, bound)
+    return _conformed(plan, answer), found.counted
+
+
+def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
+    """The answer over the cells of all of its parts."""
+    whole = Read({}, {}, {}, None)
+    for number, part in enumerate(plan.covers):
+        prefix = part_name(number)
+        raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
+        found = read_for(part, raw, engine, tag, store, prefix)
+        whole.tables.update(found.tables)
+        whole.scans.update(found.scans)
+        whole.copies.update(found.copies)
+    return _conformed(plan, _answer(plan.duckdb, engine, whole, tag, NO_MAX))
+
+
+def may_be_large(plan: CoverPlan) -> bool:
+    """Whether its answer may have more rows than can be held without a thought."""
+    block = plan.block
+    if block.limit is not None:
+        return block.limit > FEW_ROWS
+    if not (block.grouped or block.rows):
+        return False
+    return bool(plan.uncovered) or sum(s.rows for s in plan.segments) > _MANY_CELLS
+
+
+def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
+    types = [o.expr.type or "" for o in plan.block.outputs]
+    return conform(answer, [n or "" for n in plan.names], types)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a cover's text takes beside segment files, by name: Arrow tables, scans of data files.
+
+    `copies` are of some of the tables.
+    """
+
+    tables: dict[str, pa.Table]
+    scans: dict[str, str]
+    copies: dict[str, Copy]
+    counted: Counted | None
+
+
+@staged("read")
+def read_for(
+    plan: CoverPlan,
+    raw: Sequence[tuple[str, int]],
+    engine: DuckDBEngine,
+    tag: str,
+    store: Store,
+    prefix: str = "",
+) -> Read:
+    """Reads what the text of a cover takes; of data files that DuckDB reads itself only footers."""
+    check(plan.segments, store)
+    cells = plan.cover.cells
+    found = Read({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
+    counted: Counted | None = None
+    others = 0
+    for name, occurrence in raw:
+        pinned = plan.pinned[occurrence]
+        columns = used_columns(plan.block, occurrence, pinned)
+        if occurrence == plan.match.fact:
+            selected = _selected_rows(plan, engine, tag)
+            if selected is not None:
+                found.tables[name], counted = selected
+                continue
+            files: Sequence[LiveFile] = plan.uncovered
+        elif engine.kept.takes(pinned, columns):
+            found.tables[name], size = engine.kept.of(pinned, columns)
+            found.copies[name] = _copy(pinned, columns, found.tables[name])
+            others += size
+            continue
+        else:
+            files = pinned.live_files()
+            others += pinned.size_bytes
+        scan = table_scan(pinned, columns, files, name, engine, tag)
+        found.tables.update(scan.tables)
+        if scan.text:
+            found.scans[name] = scan.text
+    if counted is not None:
+        counted.bytes += others
+    _test(plan, found, engine, tag, prefix)
+    return replace(found, counted=counted)
+
+
+def _test(plan: CoverPlan, found: Read, engine: DuckDBEngine, tag: str, prefix: str) -> None:
+    """RaisesError where what the plan rests on raises for a row; asked once for a table's state."""
+    tests = () if plan.duckdb is None else plan.duckdb.tests
+    for occurrence, begun in tests:
+        name, pinned = f"{prefix}raw_{occurrence}", plan.pinned[occurrence]
+        scans = {name: found.scans[name]} if name in found.scans else {}
+        text = with_scans(scans, f"{begun} FROM {name} AS tested")
+        known = (pinned.version, pinned.facts.snapshot_id, begun)
+        raised = engine.tested.get_or(known, partial(_raised, engine, text, found.tables, tag))
+        if raised:
+            raise RaisesError(f"it raises for some row of its table: {raised}")
+
+
+def _raised(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: str) -> str:
+    """What a value makes the text raise; empty where none does."""
+    try:
+        engine.run(text, tables, tag=tag)
+    except RowRaisedError as error:
+        return error.message
+    return ""
+
+
+def _selected_rows(
+    plan: CoverPlan, engine: DuckDBEngine, tag: str
+) -> tuple[pa.Table, Counted] | None:
+    """Of files whose sidecars were asked, the raw rows of the fact that these leave; else None."""
+    fact, selection = plan.match.fact, plan.cover.selection
+    used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
+    exact = plan.cover.exact
+    if not used and exact:
+        some = some_column(plan.pinned[fact])
+        used = [Column(fact, some.field_id, some.name, some.type)]
+    if not selection or not used or not all(is_known(c.type) for c in used):
+        if exact and plan.uncovered:
+            raise EngineError("the rows that are selected can't be read by themselves")
+        return None
+    from accelerator.query.execution.row_readers.selected import (
+        selected_rows,  # imports Arrow's compute module
+    )
+
+    return selected_rows(
+        plan.pinned[fact],
+        used,
+        plan.uncovered,
+        selection,
+        lambda: engine.check(tag),
+        partial(engine.held.hold, tag),
+        exact=exact,
+    )
+
+
+def run_nested(
+    plan: NestedPlan,
+    answers: Sequence[pa.Table],
+    engine: DuckDBEngine,
+    tag: str,
+    bytes_max: int,
+) -> pa.Table:
+    """The answer over those of its inner SELECTs, which are in the order of its inputs.
+
+    MemoryExceededError where it has more bytes than that.
+    """
+    tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
+    large = plan.block.limit is None or plan.block.limit > FEW_ROWS
+    bound = bytes_max if large else None
+    found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound)
+    return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
+
+
+def partial_frame(
+    plan: PartialPlan, answers: Sequence[pa.Table], engine: SparkEngine, sql: str
+) -> DataFrame:
+    """A lazy DataFrame over the answers of SELECTs in the statement, which is given in `sql`.
+
+    Spark analyses that as well: what it refuses isn't answered, and its names and types hold.
+    """
+    plain = engine.analysed(sql)
+    frame = _over_answers(plan, answers, engine, list(map(_ddl, plan.inputs)))
+    if _types(frame.schema) != _types(plain):  # what can't be NULL shows in arrays made of it
+        frame = _over_answers(plan, answers, engine, list(map(engine.analysed, plan.selects)))
+    if _types(frame.schema) != _types(plain):
+        raise EngineError("the statement over answers has other types than the plain one")
+    return frame.toDF(*plain.names)
+
+
+def _over_answers(
+    plan: PartialPlan,
+    answers: Sequence[pa.Table],
+    engine: SparkEngine,
+    schemas: Sequence[str | StructType],
+) -> DataFrame:
+    session = engine.session
+    with ExitStack() as views:
+        text = plan.pieces[0]
+        for answer, schema, piece in zip(answers, schemas, plan.pieces[1:], strict=True):
+            view = f"acc_{uuid.uuid4().hex}"
+            # Without a schema Spark takes times without a zone for instants.
+            session.createDataFrame(answer, schema).createOrReplaceTempView(view)
+            views.callback(session.catalog.dropTempView, view)
+            text += f"SELECT * FROM {view}{piece}"
+        return engine.built(text)
+
+
+def _ddl(plan: Input) -> str:
+    """The answer's columns as Spark writes a schema."""
+    return ", ".join(f"{quote(o.name or '', 'spark')} {o.expr.type}" for o in plan.block.outputs)
+
+
+def _types(schema: StructType) -> list[DataType]:
+    return [field.dataType for field in schema.fields]
+
+
+def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
+    return Copy(repr(name_of(pinned, columns)), table.nbytes, table.num_rows, source=table)
+
+
+@staged("duckdb")
+def _answer(
+    run: DuckDBRun,
+    engine: DuckDBEngine,
+    found: Read,
+    tag: str,
+    bytes_max: int | None = None,
+) -> pa.Table:
+    """From copies in DuckDB's memory where there are any, else from what was read."""
+    *copied, last = ways(run, engine, found)
+    for way in copied:
+        try:
+            return engine.run(way.sql, way.tables, tag=tag, bytes_max=bytes_max)
+        except NoSuchTableError:
+            pass  # a copy is just being dropped
+    return engine.run(last.sql, last.tables, tag=tag, bytes_max=bytes_max)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A text, and the tables that it reads."""
+
+    sql: str
+    tables: dict[str, pa.Table]
+
+
+def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
+    """The cheapest first: over copies in DuckDB's memory, if there are any.
+
+    All but the last raise NoSuchTableError where a copy is just being dropped.
+    """
+    text, others = run.sql, dict(found.tables)
+    for scan, copy in run.copies:
+        hot = engine.hot.table(copy)
+        if hot is not None:
+            text = text.replace(scan, hot)
+    for name, copy in found.copies.items():
+        hot, named = engine.hot.table(copy), f"{name} AS "
+        if hot is not None and text.count(named) == 1:  # a text in the statement may say the same
+            text = text.replace(named, f"{hot} AS ")
+            del others[name]
+    last = Way(with_scans(found.scans, run.sql), found.tables)
+    if text == run.sql:
+        return [last]
+    return [Way(with_scans(found.scans, text), others), last]
+
+
+def cover_frame(
+    plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack, store: Store
+) -> DataFrame:
+    """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
+
+    Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
+    the session, which would cost the next statements.
+    """
+    with ExitStack() as views:
+        return _frame(plan, engine, sql, leases, views, store)
+
+
+def _frame(
+    plan: CoverPlan,
+    engine: SparkEngine,
+    sql: str,
+    leases: ExitStack,
+    views: ExitStack,
+    store: Store,
+) -> DataFrame:
+    session = engine.session
+    if plan.cover.exact and plan.uncovered:
+        return session.sql(sql)  # Spark reads whole files
+    plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
+    types = types_now(plan.block, plan.match)
+    sources = []
+    check(plan.segments, store)
+    filled = [s for s in plan.segments if s.rows]
+    if filled:
+        view = f"acc_{uuid.uuid4().hex}"
+        paths = sorted({s.path for s in filled})
+        store.check_inside(paths)
+        schema = stored_schema(plan.definition, types)
+        session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
+        views.callback(session.catalog.dropTempView, view)
+        sources.append(SegmentSource(view, segment_condition(filled)))
+    cells = plan.cover.cells
+    if cells is not None:
+        view = f"acc_{uuid.uuid4().hex}"
+        other = other_match(plan.cover)
+        kinds = types if other is None else {}
+        schema = cells_schema(cells.cube, kinds)  # else times without a zone were instants
+        session.createDataFrame(cells.rows, schema).createOrReplaceTempView(view)
+        views.callback(session.catalog.dropTempView, view)
+        sources.append(SegmentSource(view, "", other))
+    raw = None
+    if plan.uncovered or not sources:
+        raw = RawSource(
+            tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences)
+        )
+    elif plan.match.delta:
+        tables = {n: _staged(plan, engine, n, leases) for n in sorted(plan.match.joined)}
+        every = range(len(plan.block.occurrences))
+        raw = RawSource(tuple(tables.get(number, "") for number in every), fact=False)
+    text = answer_sql(plan.block, plan.match, "spark", sources, raw)
+    if "acc_bitmap" in text:
+        engine.register_functions()
+    return _named(engine.built(text), plain)
+
+
+def rows_frame(
+    plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack, config: Config | None
+) -> DataFrame:
+    """The files that may hold the rows, read by Spark; the plain statement where all may.
+
+    What it reads stays staged until `leases` is closed. With `config` workers may read positions;
+    then it fails where a file is other than was thought.
+    """
+    from accelerator.query.execution.row_readers import (
+        spark_workers,  # imports Arrow's compute module
+    )
+
+    session = engine.session
+    work = None if config is None else spark_workers.parts_of(plan, config, engine.parallelism)
+    if work is not None:
+        plain = session.sql(sql).schema
+        view = f"acc_{uuid.uuid4().hex}"
+        task, parts = work
+        engine.rows_of(task, parts, task.spark_schema).createOrReplaceTempView(view)
+        try:
+            return _named(engine.built(rows_sql(plan.block, "spark", view)), plain)
+        finally:
+            session.catalog.dropTempView(view)
+    reading = plan.reading.selected()
+    if len(reading) == plan.files_total:
+        return session.sql(sql)
+    plain = session.sql(sql).schema
+    files = reading.live(0, len(reading))
+    staged = leases.enter_context(engine.stage(plan.pinned[0], files)).sql
+    return _named(engine.built(rows_sql(plan.block, "spark", staged)), plain)
+
+
+def _named(frame: DataFrame, plain: StructType) -> DataFrame:
+    """The answer's columns under Spark's own names, with its types."""
+    # No text of the type: of a struct it may be cut, or have names that don't parse.
+    items = [
+        frame[f"c{index}"].cast(field.dataType).alias(field.name)
+        for index, field in enumerate(plain.fields)
+    ]
+    return frame.select(*items)
+
+
+def _staged(plan: CoverPlan, engine: SparkEngine, occurrence: int, leases: ExitStack) -> str:
+    pinned = plan.pinned[occurrence]
+    files: Any = plan.uncovered if occurrence == plan.match.fact else pinned.live_files()
+    return leases.enter_context(engine.stage(pinned, files)).sql

@@ -1,0 +1,220 @@
+"""Runs plans in the engines that they name, and stops them when they're told to.
+
+Nothing here decides, nor falls back: what fails raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator.common.stage_timer import staged
+from accelerator.engines.duckdb.engine import NO_MAX
+from accelerator.iceberg import NeedsSparkError
+from accelerator.planning.plans import (
+    ComposedPlan,
+    ConstantsPlan,
+    CoverPlan,
+    FilesPlan,
+    LogPlan,
+    MergedPlan,
+    NestedPlan,
+    PartialPlan,
+    Plan,
+    RowsPlan,
+)
+from accelerator.query.execution.cover_runner import (
+    cover_frame,
+    partial_frame,
+    rows_frame,
+    run_duckdb,
+    run_merged,
+    run_nested,
+)
+from accelerator.query.execution.streaming import Stream, stream_of_cover, stream_of_nested
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from accelerator.common.config.config import Config
+    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.query.execution.row_readers.chunks import Pieces
+    from accelerator.query.runtime.services import Services
+
+
+class Execution:
+    """Of one session; threads share it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @staged("run")
+    def run(self, plan: Plan, sql: str) -> tuple[pa.Table, str, Counted | None]:
+        """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
+        services, kind = self._services, type(plan)
+        self.pin_snapshots(plan)
+        with services.cancellation.tracked() as tag:
+            if plan.engine == "duckdb":
+                try:
+                    rows, counted = _HERE[kind](self, plan, tag, {})
+                    return rows, "duckdb", counted
+                except NeedsSparkError:  # equality deletes: the same cover, read by Spark
+                    if kind not in _FRAMES or plan.unaided() is not None:
+                        raise
+            with ExitStack() as leases:
+                leases.enter_context(services.engine.tagged(tag))
+                frame = _FRAMES[kind](self, plan, sql, tag, leases, services.config)
+                return frame.toArrow(), "spark", None
+
+    def frame(self, plan: Plan, sql: str, leases: ExitStack) -> DataFrame | None:
+        """A lazy DataFrame of the answer; what it reads stays staged until `leases` is closed.
+
+        None where Spark reads nothing for it.
+        """
+        make = _FRAMES.get(type(plan))
+        if make is None:
+            return None
+        self.pin_snapshots(plan)
+        with self._services.cancellation.tracked() as tag:
+            return make(self, plan, sql, tag, leases, None)
+
+    def streamed(self, plan: Plan, tag: str) -> Stream | None:
+        """The run of a plan whose rows can be given piece by piece; None of any other."""
+        run = _STREAMS.get(type(plan))
+        return None if run is None else run(self, plan, tag)
+
+    def pin_snapshots(self, plan: Plan) -> None:
+        """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
+        for table in (t for leaf in plan.leaves() if leaf.reads_rows() for t in leaf.pinned):
+            self._services.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
+
+    # In process
+
+    @property
+    def _bytes_max(self) -> int:
+        """Of an answer of DuckDB's, which is held in memory."""
+        config = self._services.config
+        return NO_MAX if config.engine == "duckdb" else config.given_bytes_max
+
+    def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
+        services = self._services
+        return run_duckdb(plan, services.duckdb, tag, services.store, self._bytes_max)
+
+    def _merged_rows(self, plan: MergedPlan, tag: str, _known: Known) -> Answer:
+        return run_merged(plan, self._services.duckdb, tag, self._services.store), None
+
+    def _stream(self, plan: RowsPlan, tag: str) -> Pieces | None:
+        # Spark could take over after the first piece only.
+        ends_in_spark = plan.duckdb_declined is not None or plan.bytes_max is not None
+        return None if ends_in_spark else self._pieces(plan, tag)
+
+    def _pieces(self, plan: RowsPlan, tag: str) -> Pieces | None:
+        """The run of a plan that gives its rows as they're read; None of the first of an order."""
+        if plan.block.is_any:
+            from accelerator.query.execution.row_readers.limit import TakenRows
+
+            return TakenRows(plan, self._services.duckdb, tag)
+        if plan.block.limit is not None:
+            return None
+        from accelerator.query.execution.row_readers.scan import SortedRows
+
+        return SortedRows(plan, self._services.duckdb, tag)
+
+    def _cover_stream(self, plan: CoverPlan, tag: str) -> Stream | None:
+        return stream_of_cover(plan, self._services.duckdb, tag, self._services.store)
+
+    def _nested_stream(self, plan: NestedPlan, tag: str) -> Stream | None:
+        duckdb = self._services.duckdb
+        return stream_of_nested(plan, duckdb, tag, lambda: self._answers(plan, tag, {}))
+
+    @staged("rows")
+    def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
+        pieces = self._pieces(plan, tag)
+        if pieces is not None:
+            return pieces.run(), pieces.counted
+        from accelerator.query.execution.row_readers.top_n import (
+            TopRows,  # imports Arrow's compute module
+        )
+
+        bytes_max = self._services.config.given_bytes_max
+        first = TopRows(plan, self._services.duckdb, tag, bytes_max)
+        return first.run(), first.counted
+
+    def _files_rows(self, plan: FilesPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.query.virtual_tables.files_query import run_files
+
+        return run_files(plan, self._services.duckdb, tag), None
+
+    def _log_rows(self, plan: LogPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.query.virtual_tables.log_query import run_log
+
+        services = self._services
+        services.log.unwritten()  # what this process has asked is written first
+        return run_log(plan, services.store.files, services.duckdb, tag), None
+
+    def _constant_row(self, plan: ConstantsPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.planning.candidates.constants import run_constants
+
+        return run_constants(plan, self._services.duckdb, tag), None
+
+    def _nested_rows(self, plan: NestedPlan, tag: str, known: Known) -> Answer:
+        """Each inner SELECT once, then what stands above."""
+        answers = self._answers(plan, tag, known)
+        return run_nested(plan, answers, self._services.duckdb, tag, self._bytes_max), None
+
+    def _answers(self, plan: ComposedPlan, tag: str, known: Known) -> list[pa.Table]:
+        for one in plan.inputs:
+            if id(one) not in known:
+                known[id(one)], _ = _HERE[type(one)](self, one, tag, known)
+        return [known[id(one)] for one in plan.inputs]
+
+    # By Spark
+
+    def _cover_frame(
+        self, plan: CoverPlan, sql: str, _tag: str, leases: ExitStack, _config: Config | None
+    ) -> DataFrame:
+        return cover_frame(plan, self._services.engine, sql, leases, self._services.store)
+
+    def _rows_frame(
+        self, plan: RowsPlan, sql: str, _tag: str, leases: ExitStack, config: Config | None
+    ) -> DataFrame:
+        return rows_frame(plan, self._services.engine, sql, leases, config)
+
+    def _partial_frame(
+        self, plan: PartialPlan, sql: str, tag: str, _leases: ExitStack, _config: Config | None
+    ) -> DataFrame:
+        return partial_frame(plan, self._answers(plan, tag, {}), self._services.engine, sql)
+
+
+Answer = tuple[pa.Table, "Counted | None"]
+"""The rows, and what was read if it was counted."""
+Known = dict[int, pa.Table]
+"""The answers so far, by the identity of their plans."""
+_HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
+    CoverPlan: Execution._cover_rows,
+    RowsPlan: Execution._sorted_rows,
+    FilesPlan: Execution._files_rows,
+    LogPlan: Execution._log_rows,
+    ConstantsPlan: Execution._constant_row,
+    NestedPlan: Execution._nested_rows,
+    MergedPlan: Execution._merged_rows,
+}
+"""Who runs which kind of plan in process; this is the one place where that is asked."""
+_FRAMES: dict[
+    type[Plan], Callable[[Execution, Any, str, str, ExitStack, Config | None], DataFrame]
+] = {
+    CoverPlan: Execution._cover_frame,
+    RowsPlan: Execution._rows_frame,
+    PartialPlan: Execution._partial_frame,
+}
+"""Who runs it by Spark. With the settings workers may read positions; else, and where a file is
+other than was thought, it fails, and the caller has the plain statement in its place."""
+_STREAMS: dict[type[Plan], Callable[[Execution, Any, str], Stream | None]] = {
+    CoverPlan: Execution._cover_stream,
+    NestedPlan: Execution._nested_stream,
+    RowsPlan: Execution._stream,
+}
+"""Who gives its rows piece by piece."""

@@ -1,0 +1,1 @@
+"""Explains plans, and suggests cubes and indexes."""

@@ -1,0 +1,1 @@
+"""Refuses statements that would read too much."""

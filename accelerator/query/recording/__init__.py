@@ -1,0 +1,1 @@
+"""Records statements for the session's query log and its observers."""

@@ -1,0 +1,1 @@
+"""Results of queries, whole and batch by batch."""

@@ -1,0 +1,1 @@
+"""Shared parts of a session: services, cancellation and counted failures."""

@@ -1,0 +1,1 @@
+"""Work on tables and artifacts: DDL, refresh, vacuum, advisor, statistics."""

@@ -1,0 +1,1 @@
+"""Applies recommendations and records what was applied."""

@@ -1,0 +1,1 @@
+"""Chooses cubes for a workload."""

@@ -1,0 +1,1 @@
+"""Chooses indexes and row orders for a workload."""

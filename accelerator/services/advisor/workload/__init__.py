@@ -1,0 +1,1 @@
+"""The workload, read from the query log."""

@@ -1,0 +1,1 @@
+"""Statements that define cubes, indexes, relate columns and constraints."""

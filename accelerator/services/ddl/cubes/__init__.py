@@ -1,0 +1,1 @@
+"""Creates, builds and drops cubes."""

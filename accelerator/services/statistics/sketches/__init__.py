@@ -1,0 +1,1 @@
+"""Sketches of a column's values."""

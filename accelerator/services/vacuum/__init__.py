@@ -1,0 +1,1 @@
+"""Deletes old snapshots, dead segments and unneeded files."""

@@ -1,0 +1,1 @@
+"""Compares accelerated answers with plain ones, and quarantines artifacts."""

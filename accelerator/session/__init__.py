@@ -1,0 +1,1 @@
+"""Opens warehouses, and runs the session that users work with."""

@@ -1,0 +1,1 @@
+"""Records of the query log as bytes of Parquet files, and back."""

@@ -1,0 +1,195 @@
+"""What is kept of one statement that was asked: the record, its columns, and how large each may be.
+
+Texts are kept as they came, control characters too: whoever shows them escapes them. Longer ones
+than their columns may have are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from accelerator.common.statement_metrics import Metrics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["text", "texts", "count", "counts", "number", "flag", "time"]
+State = Literal["FINISHED", "FAILED", "CANCELLED"]
+Process = Literal["gateway", "session"]
+
+LIST_MAX = 32
+"""Of a column of lists each has at most so many elements; the first ones are kept."""
+READ_MAX = 20_000
+"""Characters of a statement that are looked at; more than a record keeps."""
+ROWS_MAX = 20_000
+"""Rows of a file that readers take; processes write a tenth of it at most, merges the rest."""
+TIME_MAX = 253_402_300_799_999_999
+"""The last microsecond of the year 9999."""
+_REASON = re.compile(r"([a-z][a-z0-9_]*): ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One statement that has ended.
+
+    `started_us`: Unix time in microseconds. `queued_ms`, `elapsed_ms` (all of it, waiting too),
+    `planning_ms`, `execution_ms`. `state`: FINISHED, FAILED or CANCELLED. `sql` as it was written,
+    in the `dialect`: secrets are taken out before it's stored. `sql_length`: characters of the
+    whole statement, by default what `sql` has. `engine` as in `Metrics`. `cached`: the answer was
+    kept from before. `tables`: full names, and in the same order their `snapshots` where those are
+    known. `reason`: the code of why cubes or indexes weren't used, and `reason_text` its sentence.
+    `files_total`, `files_planned` (left after planning), `files_read`, `row_groups_read`,
+    `bytes_read`; `rows` and `bytes_given` of the answer. `worker`: the process that ran it. None:
+    not known.
+    """
+
+    id: str
+    started_us: int
+    state: State
+    sql: str
+    process: Process
+    sql_length: int | None = None
+    user: str | None = None
+    source: str | None = None
+    client_tags: tuple[str, ...] = ()
+    queued_ms: float | None = None
+    elapsed_ms: float | None = None
+    planning_ms: float | None = None
+    execution_ms: float | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    dialect: str = "spark"
+    catalog: str | None = None
+    schema: str | None = None
+    engine: str | None = None
+    cached: bool = False
+    rewritten: bool = False
+    cubes: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    snapshots: tuple[int, ...] = ()
+    reason: str | None = None
+    reason_text: str | None = None
+    files_total: int | None = None
+    files_planned: int | None = None
+    files_read: int | None = None
+    row_groups_read: int | None = None
+    bytes_read: int | None = None
+    rows: int | None = None
+    bytes_given: int | None = None
+    worker: int | None = None
+
+
+def figures(metrics: Metrics) -> dict[str, Any]:
+    """What a statement's metrics tell, as fields of its record: `Record(…, **figures(metrics))`."""
+    code, text = reason_of(metrics.fallback or metrics.all_rows)
+    return {
+        "planning_ms": metrics.planning_ms,
+        "execution_ms": metrics.execution_ms,
+        "engine": metrics.engine,
+        "rewritten": metrics.rewritten,
+        "cubes": metrics.cubes,
+        "indexes": metrics.indexes,
+        "reason": code,
+        "reason_text": text,
+        "files_total": metrics.files_total,
+        "files_read": metrics.files_read,
+        "row_groups_read": metrics.row_groups_read,
+        "bytes_read": metrics.bytes_read,
+    }
+
+
+def reason_of(line: str | None) -> tuple[str | None, str | None]:
+    """Code and sentence of a reason as metrics tell it: `code: sentence`."""
+    found = _REASON.match(line) if line else None
+    if not line or found is None:
+        return None, line or None
+    return found[1], line[found.end() :]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `most` are the bytes that a text, or one of several, may have in UTF-8."""
+
+    name: str
+    kind: Kind
+    most: int = 0
+    required: bool = False
+
+
+COLUMNS = (
+    Column("id", "text", 128, required=True),
+    Column("started", "time", required=True),
+    Column("state", "text", 16, required=True),
+    Column("process", "text", 16, required=True),
+    Column("user", "text", 256),
+    Column("source", "text", 256),
+    Column("client_tags", "texts", 128),
+    Column("queued_ms", "number"),
+    Column("elapsed_ms", "number"),
+    Column("planning_ms", "number"),
+    Column("execution_ms", "number"),
+    Column("error_code", "text", 128),
+    Column("error_message", "text", 2048),
+    Column("sql", "text", 16 * 1024, required=True),
+    Column("sql_length", "count"),
+    Column("dialect", "text", 32),
+    Column("shape", "text", 32),
+    Column("shape_text", "text", 4096),
+    Column("catalog", "text", 256),
+    Column("schema", "text", 256),
+    Column("engine", "text", 32),
+    Column("cached", "flag"),
+    Column("rewritten", "flag"),
+    Column("cubes", "texts", 256),
+    Column("indexes", "texts", 256),
+    Column("tables", "texts", 512),
+    Column("snapshots", "counts"),
+    Column("reason", "text", 128),
+    Column("reason_text", "text", 2048),
+    Column("files_total", "count"),
+    Column("files_planned", "count"),
+    Column("files_read", "count"),
+    Column("row_groups_read", "count"),
+    Column("bytes_read", "count"),
+    Column("rows", "count"),
+    Column("bytes_given", "count"),
+    Column("worker", "count"),
+)
+COLUMN_OF = {column.name: column for column in COLUMNS}
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Of a column's values."""
+    import pyarrow as pa  # the process that only adds records needs none of it yet
+
+    return {
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+        "count": pa.int64(),
+        "counts": pa.list_(pa.int64()),
+        "number": pa.float64(),
+        "flag": pa.bool_(),
+        "time": pa.timestamp("us", tz="UTC"),
+    }[kind]
+
+
+def arrow_schema() -> pa.Schema:
+    """Of the log's rows."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(one.name, arrow_type(one.kind)) for one in COLUMNS])
+
+
+def bounded(text: str, most: int) -> str:
+    """The text in at most so many bytes of UTF-8; a cut one ends in `…`.
+
+    >>> bounded("abcdef", 5)
+    'ab…'
+    """
+    data = text[: most + 1].encode("utf-8", "replace")  # half of a character has no bytes
+    if len(data) <= most and len(text) <= most:
+        return data.decode()
+    return data[: most - 3].decode("utf-8", "ignore") + "…"

@@ -1,0 +1,1 @@
+"""The versioned metadata logs of the registry and of tables."""

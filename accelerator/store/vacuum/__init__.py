@@ -1,0 +1,1 @@
+"""Deletes files that no version of the store needs."""

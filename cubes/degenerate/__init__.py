@@ -1,0 +1,1 @@
+"""Cubes that need no build: table manifests, and the query block itself."""

@@ -1,0 +1,1 @@
+"""Decides whether a cube can answer a block."""

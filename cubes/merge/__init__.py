@@ -1,0 +1,1 @@
+"""Brings several matches of a statement into one layout."""

@@ -1,0 +1,1 @@
+"""SQL that builds a cube and that answers from it."""

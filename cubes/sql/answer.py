@@ -1,0 +1,592 @@
+"""A match written as SQL: cells from segments and from raw rows, merged once.
+
+Theory: `docs/rewriting.md`, 1.
+
+Every source gives the same columns, `k0…` keys and `a0…` slots; the final aggregation stands over
+their UNION ALL, so partial coverage is no case of its own. One writer for both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cubes.match_result import Final, Match, Slot
+from cubes.may_raise import may_overflow, may_raise
+from cubes.states import STATES, may_leave, size_of, sum_that_fits
+from rewrite.ir.block import Block
+from rewrite.ir.expr import (
+    CUBE,
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    conjuncts,
+    exact_digits,
+    has_aggregate,
+    occurrences,
+    transform,
+)
+from rewrite.reason import DeclinedError
+from rewrite.render.expressions import Dialect, Renderer, duckdb_type, quote
+from rewrite.render.row_block import order_sql
+from rewrite.types import FLOATING, decimal_parts
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSource:
+    """Where the cube's rows stand: text for FROM and the condition that picks valid segments.
+
+    `match` is that of another cube than the statement's, whose cells these are. Its slots stand in
+    `places` of the statement's, the others are empty there; without `places` they are all of them.
+    `beside` are the tables of its delta, by occurrences, where the raw rows don't name them.
+    """
+
+    table: str
+    condition: str
+    match: Match | None = None
+    places: tuple[int, ...] | None = None
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RawSource:
+    """Where each table occurrence's rows stand, in the order of the block's occurrences.
+
+    Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
+    are rows of some aggregates alone, `part` is the block that has these and its match, whose slots
+    stand in `places` of the statement's. Numbers that `fit` stay in their sum's type in whatever
+    order they're added. Where it `raises`, each condition is tested of each row.
+    """
+
+    tables: tuple[str, ...]
+    fact: bool = True
+    fit: frozenset[Expr] = frozenset()
+    raises: bool = False
+    part: tuple[Block, Match] | None = None
+    places: tuple[int, ...] | None = None
+
+
+_WIDE = 37  # digits of a decimal whose sum or product with another one has 38, Spark's most
+_BEYOND_64_BITS = 19  # digits of a decimal, at least
+_CUBE = "acc_cells"
+"""The alias of the segments' cells, where rows of tables are joined to them."""
+
+
+class _CellRenderer(Renderer):
+    """Adds the exact operators that derivations use over a cube's columns."""
+
+    def text(self, expr: Expr) -> str:
+        if isinstance(expr, Call) and expr.op == "as_state":
+            return _cast(self.text(expr.args[0]), expr.type, self.dialect)
+        if isinstance(expr, Call) and expr.op in ("weighted", "widened"):
+            return self._product(expr) if expr.op == "weighted" else self._sum(expr)
+        if isinstance(expr, Call) and expr.op in ("scaled", "shifted"):
+            return self._scaled(expr) if expr.op == "scaled" else self._shifted(expr)
+        return super().text(expr)
+
+    def _scaled(self, expr: Call) -> str:
+        """A sum times what is the same for all of its rows, in 37 digits."""
+        precision, scale = _exact(expr.args[1])
+        value = self._wide(expr.args[0], _WIDE - precision)
+        factor = f"CAST({self.text(expr.args[1])} AS DECIMAL({precision},{scale}))"
+        return f"CAST(({value} * {factor}) AS {expr.type})"
+
+    def _shifted(self, expr: Call) -> str:
+        """A sum and, for each of its rows, what is the same for all of them."""
+        value, fixed, rows, first, sign = expr.args
+        precision, scale = _exact(fixed)
+        each = f"CAST({self.text(fixed)} AS DECIMAL({precision},{scale}))"
+        added = f"({each} * CAST({self.text(rows)} AS DECIMAL({_WIDE - precision},0)))"
+        signs = [one.value for one in (first, sign) if isinstance(one, Literal)]
+        total = self._wide(value, _WIDE)
+        if signs[0] == "-":  # Spark's unary minus keeps no more than 34 digits
+            total = f"(0 - {total})" if self.dialect == "spark" else f"(- {total})"
+        added = f"CAST({added} AS DECIMAL({_WIDE},{_exact(expr)[1]}))"
+        return f"CAST(({total} {signs[1]} {added}) AS {expr.type})"
+
+    def _wide(self, value: Expr, precision: int) -> str:
+        return f"CAST({self.text(value)} AS DECIMAL({precision},{_exact(value)[1]}))"
+
+    def _product(self, expr: Call) -> str:
+        """A value times its rows, in a type that holds it: `cubes.derive` limits the digits."""
+        value, rows = (self.text(a) for a in expr.args)
+        parts = decimal_parts(expr.args[0].type)
+        if self.dialect == "duckdb" and parts is None:
+            return f"CAST(CAST({value} AS HUGEINT) * CAST({rows} AS HUGEINT) AS DECIMAL(38,0))"
+        precision, scale = parts or (20, 0)
+        # DuckDB multiplies two decimals of up to 18 digits in 64 bits, and raises beyond.
+        wide = f"DECIMAL({max(precision, _BEYOND_64_BITS)},{scale})"
+        return f"(CAST({value} AS {wide}) * CAST({rows} AS DECIMAL(18,0)))"
+
+    def _sum(self, expr: Call) -> str:
+        wide = "HUGEINT" if self.dialect == "duckdb" else "DECIMAL(30,0)"
+        left, right = (f"CAST({self.text(a)} AS {wide})" for a in expr.args[:2])
+        operator = expr.args[2].value if isinstance(expr.args[2], Literal) else "+"
+        text = f"({left} {operator} {right})"
+        return f"CAST({text} AS DECIMAL(38,0))" if self.dialect == "duckdb" else text
+
+
+def answer_sql(
+    block: Block,
+    match: Match,
+    dialect: Dialect,
+    segments: Sequence[SegmentSource],
+    raw: RawSource | None,
+    *more: RawSource,
+) -> str:
+    """The whole statement over segments and, where given, raw rows; output columns are `c0…`.
+
+    DeclinedError where the dialect can't express it with Spark's meaning.
+    """
+    if block.rows and raw is not None:
+        return _rows(block, dialect, raw)
+    delta = () if raw is None else raw.tables
+    facts = [one for one in (raw, *more) if one is not None and one.fact]
+    mixed = any(one.match is not None for one in segments)
+    alone = len(segments) == 1 and not facts and not mixed
+    if alone and dialect == "duckdb" and not block.sets:
+        return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
+    sized = _sized(match, facts, dialect)
+    cells = [
+        segment_cells(
+            one.match or match,
+            dialect,
+            one,
+            one.beside or delta,
+            cast=bool(facts) or mixed,
+            layout=match,
+            sized=sized,
+        )
+        for one in segments
+    ]
+    for one in facts:
+        of_block, of_match = one.part or (block, match)
+        cells.append(_raw_cells(of_block, of_match, dialect, one, match, sized))
+    keys = tuple(f"k{i}" for i in range(len(match.keys)))
+    slots = tuple(f"a{i}" for i in range(len(match.slots)))
+    from_ = f"({' UNION ALL '.join(cells)}) cells"
+    sizes = {
+        one.aggregate: f"b{sized.index(one.slots[0])}"
+        for one in match.finals
+        if _may_leave(one, match) and one.slots[0] in sized
+    }
+    return _final(block, match, dialect, _Cells(from_, keys, keys, slots, sizes))
+
+
+def _sized(match: Match, facts: Sequence[RawSource], dialect: Dialect) -> tuple[int, ...]:
+    """The places of sums of which it's asked whether Spark's may have left its type on the way."""
+    if dialect == "spark" or not facts:
+        return ()
+    fit = frozenset.intersection(*(one.fit for one in facts))
+    return tuple(
+        dict.fromkeys(
+            final.slots[0]
+            for final in match.finals
+            if _may_leave(final, match) and match.slots[final.slots[0]].argument not in fit
+        )
+    )
+
+
+def _may_leave(final: Final, match: Match) -> bool:
+    """Whether Spark's sum may leave its type before it's whole. Of bigints it averages doubles."""
+    argument = match.slots[final.slots[0]].argument if final.slots else None
+    if argument is None or not may_leave(argument.type):
+        return False
+    function = final.aggregate.function
+    return function == "sum" or (function == "avg" and argument.type != "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
+
+    `sizes` are the columns that tell how much the numbers of some sums may add up to.
+    """
+
+    from_: str
+    keys: tuple[str, ...]
+    groups: tuple[str, ...]
+    slots: tuple[str, ...]
+    sizes: Mapping[Aggregate, str] = field(default_factory=dict)
+
+
+def _only_segments(
+    match: Match, dialect: Dialect, source: SegmentSource, delta: Sequence[str]
+) -> _Cells:
+    """Without raw rows the segments' own columns are aggregated: DuckDB plans that sooner."""
+    render = _cell_renderer(match, dialect)
+    keys = tuple(_key(k, render, dialect) for k in match.keys)
+    groups = tuple(_group(k, text, dialect) for k, text in zip(match.keys, keys, strict=True))
+    slots = tuple(render.text(slot.cube) for slot in match.slots)
+    return _Cells(_cells_from(match, render, source, delta), keys, groups, slots)
+
+
+def _cell_renderer(match: Match, dialect: Dialect) -> Renderer:
+    """Columns of cells by their names, which are qualified where rows of others are joined."""
+    grouped = (*match.keys, *(slot.cube for slot in match.slots if slot.kind == "key"))
+    _check_keys([key for key in grouped if occurrences(key) - {CUBE}], dialect)
+
+    def column(found: Column) -> str:
+        name = quote(found.name, dialect)
+        if found.occurrence != CUBE:
+            return f"t{found.occurrence}.{name}"
+        return f"{_CUBE}.{name}" if match.delta else name
+
+    return _CellRenderer(dialect, column)
+
+
+def _cells_from(match: Match, render: Renderer, source: SegmentSource, delta: Sequence[str]) -> str:
+    """What stands behind FROM: the segments' cells, with the rows of the delta that they meet.
+
+    `delta` are texts of tables, by occurrences of the statement.
+    """
+    conditions = [render.text(c) for c in match.where]
+    if not match.delta:
+        conditions = ([source.condition] if source.condition else []) + conditions
+        return source.table + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+    own = f" WHERE {source.condition}" if source.condition else ""
+    text = f"(SELECT * FROM {source.table}{own}) AS {_CUBE}"
+    for one in match.delta:
+        named = f"{delta[one.occurrence]} AS t{one.occurrence}"
+        if one.on is None:
+            text += f" CROSS JOIN {named}"
+        else:
+            text += f" LEFT JOIN {named} ON {' AND '.join(map(render.text, one.on)) or 'TRUE'}"
+    return text + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _exact(expr: Expr) -> tuple[int, int]:
+    parts = exact_digits(expr)
+    if parts is None:
+        raise DeclinedError("expression_not_proven", f"A number of the type {expr.type}.")
+    return parts
+
+
+def _cast(text: str, type_: str | None, dialect: Dialect) -> str:
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "A result type isn't known.")
+    shown = _storage_type(type_, dialect)
+    return f"CAST({text} AS {shown})"
+
+
+def _answered(text: str, type_: str | None) -> str:
+    """An output of DuckDB's. An array isn't one, though a state may be."""
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "A result type isn't known.")
+    return f"CAST({text} AS {duckdb_type(type_)})"
+
+
+def _storage_type(type_: str, dialect: Dialect) -> str:
+    if dialect == "spark":
+        return type_
+    if type_.startswith("array<"):
+        return duckdb_type(type_[6:-1]) + "[]"
+    return duckdb_type(type_)
+
+
+def segment_cells(
+    match: Match,
+    dialect: Dialect,
+    source: SegmentSource,
+    delta: Sequence[str],
+    *,
+    cast: bool,
+    kept: Sequence[str] = (),
+    layout: Match | None = None,
+    sized: Sequence[int] = (),
+) -> str:
+    """The cells of segments as `k0…` and `a0…`, behind the columns of theirs that are `kept`.
+
+    With `cast` slots are of the types that raw rows give; they stand where the `layout` has them.
+    Behind them stand the sizes of those in the `sized` places, `b0…`: of the cells themselves.
+    DeclinedError as of `answer_sql`.
+    """
+    render = _cell_renderer(match, dialect)
+    items = [*kept, *(f"{_key(k, render, dialect)} AS k{i}" for i, k in enumerate(match.keys))]
+    texts = [render.text(slot.cube) for slot in match.slots]
+    if cast:
+        pairs = zip(match.slots, texts, strict=True)
+        texts = [_cast(text, slot.type, dialect) for slot, text in pairs]
+    items += _placed(texts, source.places, layout or match, dialect)
+    given = _given(texts, source.places)
+    for n, place in enumerate(sized):
+        items.append(f"ABS(CAST({given.get(place, 'NULL')} AS DOUBLE)) AS b{n}")
+    from_ = _cells_from(match, render, source, delta)
+    return f"SELECT {', '.join(items) or '1'} FROM {from_}"
+
+
+def _given(texts: Sequence[str], places: Sequence[int] | None) -> dict[int, str]:
+    """What a source gives, by its place."""
+    return dict(enumerate(texts) if places is None else zip(places, texts, strict=True))
+
+
+def _placed(
+    texts: Sequence[str], places: Sequence[int] | None, layout: Match, dialect: Dialect
+) -> Iterator[str]:
+    """Slots as `a0…` where the layout has them; NULL, which every merge passes over, elsewhere."""
+    given = _given(texts, places)
+    for index, slot in enumerate(layout.slots):
+        text = given.get(index)
+        yield f"{_cast('NULL', slot.type, dialect) if text is None else text} AS a{index}"
+
+
+def _raw_cells(
+    block: Block,
+    match: Match,
+    dialect: Dialect,
+    raw: RawSource,
+    layout: Match,
+    sized: Sequence[int],
+) -> str:
+    aliases = [f"t{o.index}" for o in block.occurrences]
+    render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
+    _check_keys(block.keys, dialect)
+    keys = [render.text(k) for k in block.keys]
+    items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
+    groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
+    texts = []
+    for slot in match.slots:
+        if slot.kind == "key" and slot.argument is not None:
+            _check_keys((slot.argument,), dialect)
+            text = render.text(slot.argument)
+            groups.append(_group(slot.argument, text, dialect))
+        else:
+            text = _state_text(slot, render, dialect)
+        texts.append(_cast(text, slot.type, dialect))
+    items += _placed(texts, raw.places, layout, dialect)
+    arguments = [_argument(slot, render) for slot in match.slots] if sized else []
+    given = _given(arguments, raw.places) if sized else {}
+    items += [f"{size_of(given.get(place, 'NULL'))} AS b{n}" for n, place in enumerate(sized)]
+    text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
+    if block.conjuncts:
+        where = [render.text(c) for c in block.conjuncts]
+        text += f" WHERE {_all_tested(where) if raw.raises else ' AND '.join(where)}"
+    return text + (f" GROUP BY {', '.join(groups)}" if groups else "")
+
+
+def _all_tested(conditions: Sequence[str]) -> str:
+    """That all of them hold, of which an engine tests each, whatever the others are.
+
+    Of AND it tests what leaves out most first, and some while it reads the files. If one raises for
+    a row that another leaves out, Spark may raise or not, and the error makes it decide.
+    """
+    held = " + ".join(f"(CASE WHEN {one} THEN 1 ELSE 0 END)" for one in conditions)
+    return f"{held} = {len(conditions)}"
+
+
+def _group(key: Expr, text: str, dialect: Dialect) -> str:
+    """The key as GROUP BY takes it: a bare number would be a position in the SELECT list."""
+    return _cast(text, key.type, dialect) if isinstance(key, Literal) else text
+
+
+def _key(key: Expr, render: Renderer, dialect: Dialect) -> str:
+    """A key over cells, in which −0.0 is 0.0: what is computed there may give either."""
+    text = render.text(key)
+    if dialect == "spark" or not isinstance(key, Call) or key.type not in FLOATING:
+        return text
+    return f"(CASE WHEN {text} = 0 THEN CAST(0 AS {duckdb_type(key.type)}) ELSE {text} END)"
+
+
+def _check_keys(keys: Iterable[Expr], dialect: Dialect) -> None:
+    """DuckDB keeps −0.0 apart from 0.0 in a group's key; Spark doesn't."""
+    if dialect == "duckdb" and any(k.type in (*FLOATING, None) for k in keys):
+        raise DeclinedError("expression_not_proven", "A floating group key of raw rows.")
+
+
+def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer) -> str:
+    left = {e.occurrence: e.on for e in block.left_edges}
+    text = ""
+    for occurrence, table in zip(block.occurrences, raw.tables, strict=True):
+        named = f"{table} AS {aliases[occurrence.index]}"
+        if not text:
+            text = named
+        elif occurrence.index in left:
+            on = " AND ".join(render.text(c) for c in left[occurrence.index]) or "TRUE"
+            text += f" LEFT JOIN {named} ON {on}"
+        else:
+            text += f" CROSS JOIN {named}"
+    return text
+
+
+def _argument(slot: Slot, render: Renderer) -> str:
+    """What the state is of, NULL in rows that a filter leaves out."""
+    argument = "1" if slot.argument is None else render.text(slot.argument)
+    if slot.where is None:
+        return argument
+    return f"CASE WHEN {render.text(slot.where)} THEN {argument} END"
+
+
+def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
+    argument = _argument(slot, render)
+    type_ = "int" if slot.argument is None else slot.argument.type
+    kind = STATES[slot.kind]
+    if slot.where is not None and slot.kind == "rows":
+        kind = STATES["count"]
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
+    if slot.kind == "hll" and dialect == "duckdb":
+        # Spark's own estimate is of another sketch; only what a cube has stands for it.
+        raise DeclinedError("expression_not_proven", "A sketch of rows without cells.")
+    return kind.build(argument, type_, dialect, slot.size)
+
+
+def summed(match: Match) -> frozenset[Expr]:
+    """The arguments of sums that Spark's may leave the type of before they're whole."""
+    found = (match.slots[one.slots[0]].argument for one in match.finals if _may_leave(one, match))
+    return frozenset(one for one in found if one is not None)
+
+
+def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
+    finals = {f.aggregate: f for f in match.finals}
+
+    def aggregate(call: Aggregate) -> str:
+        text, size = finish_text(finals[call], cells.slots, dialect), cells.sizes.get(call)
+        if size is None:
+            return text
+        return sum_that_fits(call.args[0].type or "", f"SUM({size})", text)
+
+    render = Renderer(dialect, lambda c: cells.keys[c.field_id], aggregate)
+
+    def over_keys(expr: Expr) -> Expr:
+        def change(node: Expr) -> Expr | None:
+            if isinstance(node, Aggregate):
+                return node
+            if node in block.keys:
+                index = block.keys.index(node)
+                return Column(CUBE, index, cells.keys[index], node.type)
+            return None
+
+        return transform(expr, change)
+
+    items = []
+    for index, output in enumerate(block.outputs):
+        text = render.text(over_keys(output.expr))
+        if dialect == "duckdb":
+            text = _answered(text, output.expr.type)
+        items.append(f"{text} AS c{index}")
+    named = [o.expr for o in block.outputs]
+    hidden = [k.expr for k in block.order if k.expr not in named]
+    items += [f"{render.text(over_keys(e))} AS o{i}" for i, e in enumerate(hidden)]
+
+    def condition(expr: Expr) -> str:
+        return render.text(over_keys(expr))
+
+    if dialect == "duckdb":
+        shown = zip((*named, *hidden), items, strict=True)
+        computed = [item.rpartition(" AS ")[0] for expr, item in shown if may_raise([expr])]
+    else:  # its outputs are computed as the statement's are, but for sums, which are cast at last
+        computed = [condition(call) for call in block.aggregates if may_overflow(call)]
+    having = _passes(block, condition, computed, dialect)
+    text = _grouped(block, dialect, cells, items, having)
+    if block.order:
+        text = _ordered(block, text, hidden, dialect)
+    return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _passes(
+    block: Block, condition: Callable[[Expr], str], computed: Sequence[str], dialect: Dialect
+) -> str:
+    """HAVING's text, under which no error of a group that it or LIMIT drops is missing.
+
+    Spark may compute the outputs of a group before it tests or limits the groups, so DuckDB has to:
+    `computed` are the texts that may raise. An error makes the plain statement run. Conditions on
+    keys come first, because Spark tests them before it groups the rows.
+    """
+    terms = conjuncts(block.having)
+    drops = block.having is not None or (block.grouped and bool(block.limit))
+    tested = dialect == "duckdb" and may_raise(terms)
+    if not drops or not (computed or tested):
+        return "" if block.having is None else condition(block.having)
+    of_keys = [condition(term) for term in terms if not has_aggregate(term)]
+    of_groups = [condition(term) for term in terms if has_aggregate(term)]
+    if dialect == "duckdb":
+        passing = _in_turn(of_groups)
+    else:
+        passing = f"(CASE WHEN {' AND '.join(of_groups) or 'TRUE'} THEN 1 ELSE 0 END)"
+    if computed:  # the remainder doesn't depend on the hash, which no engine can know before
+        forced = f"CASE WHEN hash({', '.join(computed)}) = 7 THEN 2 ELSE 0 END"
+        passing = f"(({forced}) + {passing}) % 2"
+    if not of_keys:
+        return f"{passing} = 1"
+    if dialect == "spark":
+        return " AND ".join([*of_keys, f"{passing} = 1"])
+    return f"CASE WHEN {_in_turn(of_keys)} = 1 THEN {passing} = 1 ELSE FALSE END"
+
+
+def _in_turn(conditions: Sequence[str]) -> str:
+    """1 if all conditions are TRUE, else 0; an earlier one that is FALSE skips those behind it.
+
+    Spark tests them so. DuckDB may test the operands of AND in another order.
+    """
+    text = "1"
+    for one in reversed(conditions):
+        known = f"CASE WHEN {one} THEN 1 WHEN {one} IS NULL THEN 2 ELSE 0 END"
+        text = f"(CASE WHEN ({known}) = 0 THEN 0 ELSE (({known}) % 2) * {text} END)"
+    return text
+
+
+def _grouped(block: Block, dialect: Dialect, cells: _Cells, items: list[str], having: str) -> str:
+    """The items of each group; of grouping sets, the groups of each."""
+    if not block.sets:
+        text = f"SELECT {', '.join(items)} FROM {cells.from_}"
+        text += f" GROUP BY {', '.join(cells.groups)}" if block.grouped else ""
+        return text + (f" HAVING {having}" if having else "")
+    listed = (", ".join(cells.groups[place] for place in one) for one in block.sets)
+    groups = f" GROUP BY GROUPING SETS ({', '.join(f'({one})' for one in listed)})"
+    if dialect == "duckdb":  # it has a group by no key of no rows, Spark none
+        passes = f"({having}) AND COUNT(*) > 0" if having else "COUNT(*) > 0"
+        return f"SELECT {', '.join(items)} FROM {cells.from_}{groups} HAVING {passes}"
+    if not having:
+        return f"SELECT {', '.join(items)} FROM {cells.from_}{groups}"
+    # In HAVING Spark finds no keys of sets that have other names in SELECT.
+    shown = ", ".join(item.rpartition(" AS ")[2] for item in items)
+    inner = f"SELECT {', '.join(items)}, {having} AS passes FROM {cells.from_}{groups}"
+    return f"SELECT {shown} FROM ({inner}) answer WHERE passes"
+
+
+def _rows(block: Block, dialect: Dialect, raw: RawSource) -> str:
+    """A block of rows over raw rows."""
+    aliases = [f"t{o.index}" for o in block.occurrences]
+    render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
+    items = []
+    for index, output in enumerate(block.outputs):
+        text = render.text(output.expr)
+        if dialect == "duckdb":  # Spark's own types are had without their texts, which may be cut
+            text = _answered(text, output.expr.type)
+        items.append(f"{text} AS c{index}")
+    items += [f"{render.text(key.expr)} AS o{i}" for i, key in enumerate(block.order)]
+    text = f"SELECT {', '.join(items)} FROM {_raw_from(block, raw, aliases, render)}"
+    where = [render.text(c) for c in block.conjuncts]
+    text += f" WHERE {' AND '.join(where)}" if where else ""
+    if block.order:
+        columns = ", ".join(f"c{i}" for i in range(len(block.outputs)))
+        order = order_sql(block.order, [f"o{i}" for i in range(len(block.order))])
+        text = f"SELECT {columns} FROM ({text}) answer{order}"
+    return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _ordered(block: Block, text: str, hidden: list[Expr], dialect: Dialect) -> str:
+    """Sorts from outside where need be: Spark can't always find an aggregated column to sort by."""
+    named = [o.expr for o in block.outputs]
+    found = [
+        f"c{named.index(k.expr)}" if k.expr in named else f"o{hidden.index(k.expr)}"
+        for k in block.order
+    ]
+    order = order_sql(block.order, found)
+    if dialect == "duckdb" and not hidden:
+        return text + order
+    columns = ", ".join(f"c{i}" for i in range(len(named)))
+    return f"SELECT {columns} FROM ({text}) answer{order}"
+
+
+def finish_text(final: Final, slots: Sequence[str], dialect: Dialect) -> str:
+    """The aggregate over cells that gives the statement's aggregate its value.
+
+    `slots` are the texts of all of the match's slots.
+    """
+    columns = [slots[i] for i in final.slots]
+    if final.measure is None:
+        return f"CAST(COUNT(DISTINCT {columns[0]}) AS BIGINT)"
+    return final.measure.finish(columns, final.aggregate, dialect)

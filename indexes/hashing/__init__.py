@@ -1,0 +1,1 @@
+"""Spark's hashes in bulk."""

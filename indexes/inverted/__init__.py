@@ -1,0 +1,1 @@
+"""Inverted indexes: the rows of each value."""

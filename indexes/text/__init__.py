@@ -1,0 +1,1 @@
+"""Grams and tokens of texts."""

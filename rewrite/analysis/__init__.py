@@ -1,0 +1,1 @@
+"""Questions about a statement that need no binding."""

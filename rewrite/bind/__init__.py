@@ -1,0 +1,1 @@
+"""Binds a SELECT to tables and their columns."""

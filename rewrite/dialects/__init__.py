@@ -1,0 +1,1 @@
+"""Translates statements of other dialects to Spark SQL."""

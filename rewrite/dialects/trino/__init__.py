@@ -1,0 +1,1 @@
+"""Trino's functions, types and syntax errors in Spark's terms."""

@@ -1,0 +1,145 @@
+"""In which time zone Trino shows a moment, which its parts and its beginnings go by.
+
+Trino's moments carry a zone each: UTC where they're read from a table, the session's where they're
+made by it, and what AT TIME ZONE says. Spark's have none, and go by the session's.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from rewrite.dialects.value_kinds import ZONE, Kinds
+
+UTC = "UTC"
+_SAME = (
+    *(exp.Paren, exp.Min, exp.Max, exp.Filter, exp.Window, exp.Alias, exp.Lag, exp.Lead),
+    *(exp.FirstValue, exp.LastValue, exp.AnyValue, exp.ArgMax, exp.ArgMin, exp.Add, exp.Sub),
+    *(exp.DateAdd, exp.TimestampTrunc, exp.DateTrunc, exp.Nullif),
+)
+"""Those whose moments are in the zone of their first operand."""
+_OFFSET = re.compile(r"[+-](?:0[0-9]|1[0-3]):[0-5][0-9]")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
+_CONSTANT = re.compile(r"TIMESTAMP '[^ ']+(?: [0-9:.]+)? ?([^']*)'")
+_UTC = frozenset({"utc", "z", "gmt", "ut", "zulu", "etc/utc", "etc/gmt", "etc/zulu", "+00:00"})
+
+
+class Zones:
+    """Tells the time zone of a statement's moments; None where it isn't known."""
+
+    def __init__(self, kinds: Kinds, session: str | None, engine: str | None = None) -> None:
+        """`session` is the zone of the client's session; None if no client named one.
+
+        `engine` is the zone that Spark's functions go by; None if it's the session's.
+        """
+        self._kinds = kinds
+        self.session = None if session is None else known_zone(session) or session
+        self.engine = self.session if engine is None else known_zone(engine) or engine
+        self.foreign: set[str] = set()
+
+    def note(self, zone: str) -> None:
+        """A moment is shown in that zone, as the statement says; but UTC it's foreign."""
+        self.foreign |= {zone} - {UTC}
+
+    def of(self, node: exp.Expr | None) -> str | None:
+        """The zone that its moments are shown in; None if that isn't known."""
+        if node is None:
+            return None
+        marked = node.meta_get(ZONE)
+        if marked is not None:
+            return str(marked)
+        if isinstance(node, exp.Column):
+            return None
+        if isinstance(node, exp.Var):  # a constant that is translated already
+            found = _CONSTANT.fullmatch(node.name)
+            return None if found is None else known_zone(found[1]) if found[1] else self.session
+        if isinstance(node, exp.AtTimeZone):
+            return _named(node.args.get("zone"))
+        if isinstance(node, exp.UnixToTime):
+            zone = node.args.get("zone")
+            return self.session if zone is None else _named(zone)
+        if isinstance(node, exp.Anonymous):
+            is_shown = str(node.this).lower() == "at_timezone" and len(node.expressions) == 2
+            return _named(node.expressions[1]) if is_shown else None
+        if isinstance(node, exp.Bracket):
+            element = self._kinds.element(node.this)
+            return None if element is None else element.zone
+        if isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.TIMESTAMPTZ:
+            if isinstance(node.this, exp.Literal) and node.this.is_string:
+                found = _CONSTANT.fullmatch(f"TIMESTAMP '{node.this.name}'")
+                return None if found is None else known_zone(found[1]) if found[1] else self.session
+            of_local = self._kinds.of(node.this) in ("date", "local")
+            return self.session if of_local else None
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+            shown = node.this.expressions
+            return self.of(shown[0]) if len(shown) == 1 else None
+        return self._of_operands(node)
+
+    def _of_operands(self, node: exp.Expr) -> str | None:
+        operands: list[exp.Expr | None] = []
+        if isinstance(node, _SAME):
+            operands = [node.this]
+        elif isinstance(node, (exp.Coalesce, exp.Greatest, exp.Least)):
+            operands = [node.this, *node.expressions]
+        elif isinstance(node, exp.If):
+            operands = [node.args.get("true"), node.args.get("false")]
+        elif isinstance(node, exp.Case):
+            operands = [one.args.get("true") for one in node.args.get("ifs") or ()]
+            operands.append(node.args.get("default"))
+        given = [one for one in operands if one is not None and not isinstance(one, exp.Null)]
+        zones = {self.of(one) for one in given}
+        return zones.pop() if len(zones) == 1 else None
+
+
+def _named(node: exp.Expr | None) -> str | None:
+    return known_zone(node.name) if isinstance(node, exp.Literal) else None
+
+
+def known_zone(name: str) -> str | None:
+    """A time zone as Java has it: UTC, an offset like +01:00, or a name; None for what is none.
+
+    >>> known_zone("Europe/Berlin"), known_zone("utc"), known_zone("Nowhere/City")
+    ('Europe/Berlin', 'UTC', None)
+    """
+    if name.lower() in _UTC:
+        return UTC
+    if _OFFSET.fullmatch(name):
+        return name
+    if _NAME.fullmatch(name) is None or "/" not in name:
+        return None
+    try:
+        return ZoneInfo(name).key
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+def is_steady(zone: str) -> bool:
+    """Whether its clocks are never put forward or back."""
+    return zone == UTC or zone[:1] in ("+", "-")
+
+
+@lru_cache(64)
+def has_midnight_twice(zone: str, first: int = 1850) -> bool:
+    """Whether from that year on a day begins twice by its clocks; takes tens of milliseconds.
+
+    >>> has_midnight_twice("Europe/Berlin", 1970), has_midnight_twice("Europe/Berlin")
+    (False, True)
+    """
+    if is_steady(zone):
+        return False
+    known = ZoneInfo(zone)
+    days = range(date(first, 1, 1).toordinal(), date(_END_YEAR, 1, 1).toordinal())
+    for day in days:
+        midnight = datetime.fromordinal(day).replace(tzinfo=known)
+        earlier, later = midnight.utcoffset(), midnight.replace(fold=1).utcoffset()
+        if earlier is not None and later is not None and earlier > later:
+            return True
+    return False
+
+
+_END_YEAR = 2040
+"""From here on clocks are put back as in the years before."""

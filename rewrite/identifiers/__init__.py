@@ -1,0 +1,1 @@
+"""Names in statements: cut at their dots, and written in backticks."""

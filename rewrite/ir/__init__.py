@@ -1,0 +1,1 @@
+"""Blocks and expressions: the normal form of a SELECT."""

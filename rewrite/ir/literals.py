@@ -1,0 +1,144 @@
+"""Constants of a statement as typed literals, folded where Spark's value is certain."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import TypeGuard
+
+from sqlglot import exp
+
+from rewrite import types
+from rewrite.ir.expr import Call, Expr, Literal, Parameter
+from rewrite.ir.timestamps import midnight, moment
+from rewrite.reason import DeclinedError
+
+_COMPUTED: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "neg": operator.neg,
+}
+
+
+def literal_of(node: exp.Expression) -> Literal:
+    """A number or text of the statement."""
+    if node.args.get("is_string"):
+        return Literal(node.this, "string")
+    type_ = types.literal_number_type(node.this)
+    if type_ is None:
+        raise DeclinedError("expression_unsupported", f"The number {node.this}.")
+    return Literal(node.this, type_)
+
+
+def number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
+    """Beside a decimal Spark gives an integer literal just the digits that it has."""
+
+    def one(expr: Expr, other: Expr) -> str | None:
+        if (
+            isinstance(expr, Literal)
+            and expr.type in types.EXACT
+            and types.decimal_parts(other.type)
+        ):
+            return f"decimal({len(expr.value.lstrip('-'))},0)"
+        return expr.type
+
+    return one(left, right), one(right, left)
+
+
+def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
+    """A literal in the type that Spark gives it beside the other operand, where that is certain.
+
+    A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight,
+    an exact number beside a double is the double next to it. What whole constants come to is one.
+    """
+    expr = computed(expr)
+    if other.type == "double" and (
+        expr.type in types.EXACT or types.decimal_parts(expr.type) is not None
+    ):
+        if isinstance(expr, Literal):
+            return Literal(expr.value, "double")
+        return Parameter(expr.index, "double") if isinstance(expr, Parameter) else expr
+    if other.type in types.TIMESTAMPS:
+        if isinstance(expr, Parameter) and expr.type in ("string", "date"):
+            raise DeclinedError("expression_unsupported", "A time that is a parameter.")
+        return (cast_literal(expr, other.type, zone) if isinstance(expr, Literal) else None) or expr
+    if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
+        return date_literal(expr.value) or expr
+    if isinstance(expr, Parameter) and other.type == "date":
+        return date_parameter(expr) or expr
+    return expr
+
+
+def computed(expr: Expr) -> Expr:
+    """What `+`, `-` and `*` of whole constants come to; as it was where that isn't of their type.
+
+    There plain Spark raises. Elsewhere it computes the same before it reads a row. Not for a key of
+    GROUP BY or ORDER BY: rendered, a bare number would be a position.
+    """
+    if not isinstance(expr, Call) or expr.op not in _COMPUTED or expr.type not in types.EXACT:
+        return expr
+    values = [int(arg.value) for arg in map(computed, expr.args) if is_whole(arg)]
+    if len(values) < len(expr.args):
+        return expr
+    value = _COMPUTED[expr.op](*values)
+    bits = 31 if expr.type == "int" else 63
+    return Literal(str(value), expr.type) if -(2**bits) <= value < 2**bits else expr
+
+
+def is_whole(expr: Expr) -> TypeGuard[Literal]:
+    """Whether it's a constant of type int or bigint."""
+    return isinstance(expr, Literal) and expr.type in types.EXACT
+
+
+def date_parameter(parameter: Parameter) -> Parameter | None:
+    """The parameter as a date, None where its text isn't one."""
+    if parameter.type == "string" and parameter.is_date:
+        return Parameter(parameter.index, "date", is_date=True)
+    return None
+
+
+def date_literal(text: str) -> Literal | None:
+    """The date that a full ISO text names, None for any other."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return None
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return None
+    return Literal(text, "date")
+
+
+def cast_literal(literal: Literal, target: str, zone: str | None) -> Literal | None:
+    """The value in another type, None where it isn't the very same value there.
+
+    A timestamp's own text is that of `rewrite.instant`.
+    """
+    if target in types.TIMESTAMPS and literal.type in ("string", "date"):
+        read = moment if literal.type == "string" else midnight
+        text = read(literal.value, target, zone)
+        return None if text is None else Literal(text, target)
+    if target == "date" and literal.type == "string":
+        return date_literal(literal.value)
+    if literal.type in types.EXACT and target in types.EXACT:
+        fits = types.literal_number_type(literal.value) == "int" or target == "bigint"
+        return Literal(literal.value, target) if fits else None
+    parts = types.decimal_parts(target)
+    if parts is not None and (literal.type in types.EXACT or types.decimal_parts(literal.type)):
+        try:
+            value = Decimal(literal.value).quantize(Decimal(1).scaleb(-parts[1]))
+        except InvalidOperation:
+            return None
+        same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
+        return Literal(f"{value:f}", target) if same else None
+    return None
+
+
+def is_number_within(expr: Expr, low: int, high: int) -> TypeGuard[Literal]:
+    """Whether it's a literal number of that range: Spark refuses any other."""
+    if not isinstance(expr, Literal) or not types.is_numeric(expr.type):
+        return False
+    return low <= float(expr.value) <= high

@@ -1,0 +1,1 @@
+"""Rewrites a SELECT into one that is easier to answer."""

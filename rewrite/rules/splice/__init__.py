@@ -1,0 +1,1 @@
+"""Finds SELECTs inside a statement and replaces them in its text."""

@@ -1,0 +1,1 @@
+"""Texts and names: Spark's tokens, quoting, places, suggestions."""
