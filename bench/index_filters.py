@@ -21,7 +21,7 @@ from bench.steps import Steps
 from indexes.bloom.split_block import TYPE, false_positive_rate, read_filter
 from indexes.domains import to_domain
 from indexes.hashing.xxhash64 import hashes
-from indexes.kind import Blob, Clauses, Column, Kind, Options
+from indexes.kind import Blob, Clauses, IndexedColumn, Kind, Options
 from indexes.kinds import KINDS
 from indexes.question import Among, Like, Question
 
@@ -114,7 +114,7 @@ class Built:
 
     kind: Kind
     options: Options
-    column: Column
+    column: IndexedColumn
     blobs: Sequence[Blob]
 
     def lost(self, question: Question, rows: BitMap) -> int:
@@ -173,14 +173,14 @@ def built_of(kind: Kind, type_: str, values: pa.Array) -> Built:
     held = to_domain(values, type_)
     each = -(-len(held) // _GROUPS)
     groups = tuple(len(held.slice(at, each)) for at in range(0, len(held), each))
-    column = Column(type_, groups)
+    column = IndexedColumn(type_, groups)
     return Built(kind, options, column, _blobs(kind, type_, options, held, groups))
 
 
 def _blobs(
     kind: Kind, type_: str, options: Options, held: pa.Array, groups: tuple[int, ...] = ()
 ) -> Sequence[Blob]:
-    builder = kind.builder(Column(type_, groups or (len(held),)), options)
+    builder = kind.builder(IndexedColumn(type_, groups or (len(held),)), options)
     begin = 0
     for rows in groups or (len(held),):
         builder.add(held.slice(begin, rows))

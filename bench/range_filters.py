@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from indexes.kind import Blob, Column, Intervals
+from indexes.kind import Blob, IndexedColumn, Intervals
 from indexes.kinds import KINDS
 from indexes.range.bundle import RangeGroup, shape_of, write_group
 from indexes.range.choose import bloomrf
@@ -94,7 +94,7 @@ def _rates(files: Sequence[Keys], probes: int) -> dict[str, Any]:
     options = kind.options("bigint", {"bits_per_value": _BITS})
     blobs: list[Blob] = []
     for keys in files:
-        builder = kind.builder(Column("bigint", (len(keys),)), options)
+        builder = kind.builder(IndexedColumn("bigint", (len(keys),)), options)
         builder.add(pa.array((keys ^ np.uint64(1 << 63)).view(np.int64)))
         blobs += builder.finish()
     shapes = sorted({shape_of(blob) for blob in blobs}, key=str)
@@ -171,7 +171,7 @@ def lost(scale: float) -> dict[str, Any]:
         options = kind.options("bigint", {"bits_per_value": 24, "mode": mode})
         for draw in (_uniform, _bursts):
             keys = draw(np.random.default_rng(number), rows)
-            builder = kind.builder(Column("bigint", (len(keys),)), options)
+            builder = kind.builder(IndexedColumn("bigint", (len(keys),)), options)
             builder.add(pa.array((keys ^ np.uint64(1 << 63)).view(np.int64)))
             for blob in builder.finish():
                 random = np.random.default_rng(number)
@@ -197,7 +197,7 @@ def probe_ms(scale: float) -> dict[str, Any]:
     blobs: list[Blob] = []
     for number in range(count):
         keys = _uniform(np.random.default_rng(number), 10_000)
-        builder = kind.builder(Column("bigint", (len(keys),)), options)
+        builder = kind.builder(IndexedColumn("bigint", (len(keys),)), options)
         builder.add(pa.array(keys.view(np.int64)))
         blobs += builder.finish()
     stored, shape = write_group([b for b in blobs if shape_of(b) == shape_of(blobs[0])])

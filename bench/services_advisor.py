@@ -31,7 +31,7 @@ from accelerator import Accelerator
 from accelerator.errors import AcceleratorError
 from accelerator.store.journals.query_log.encoding.encode import encoded
 from accelerator.store.journals.query_log.paths import path_of
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 from bench.report import Report
 from bench.ssb.cubes import CUBES
 from bench.ssb.queries import QUERIES
@@ -349,7 +349,7 @@ def log_of(session: Accelerator, statements: Sequence[tuple[str, float, str]]) -
     """
     now = int(time.time() * 1_000_000)
     records = [
-        Record(
+        LogRecord(
             id=f"q{number}",
             started_us=now - number * _APART_US,
             state="FINISHED",

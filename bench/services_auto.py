@@ -186,7 +186,7 @@ class _Changed:
         """As if what was applied had been applied so many days before."""
         ms = int(days * DAY_US) // 1000
 
-        def moved(known: ledger.Ledger) -> ledger.Ledger:
+        def moved(known: ledger.AdviceLedger) -> ledger.AdviceLedger:
             entries = (
                 replace(one, began_ms=one.began_ms - ms, ended_ms=one.ended_ms - ms)
                 for one in known.entries

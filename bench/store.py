@@ -23,7 +23,7 @@ from typing import cast
 from rich.console import Console
 
 from accelerator.store import CoveredFile, Retention, SegmentRecord, Store
-from accelerator.store.files.files import Files, open_files
+from accelerator.store.files.files import StoreFiles, open_files
 from accelerator.store.vacuum.retention import DELETE_MAX, CountedFiles, Report
 from bench.report import Report as Figures
 from bench.steps import Steps
@@ -112,7 +112,7 @@ def _requests(options: argparse.Namespace, _folder: Path, figures: Figures) -> N
     figures.details["garbage_versions"] = garbage
 
 
-def _lister(files: Files) -> tuple[int, int]:
+def _lister(files: StoreFiles) -> tuple[int, int]:
     """The baseline: lists the versions and reads each; how many have garbage, and its requests."""
     report = Report(TABLE, dry_run=True)
     counted = CountedFiles(files, report)
@@ -128,7 +128,7 @@ def _lister(files: Files) -> tuple[int, int]:
 class _Written:
     """Files that count the bytes of each commit."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: StoreFiles) -> None:
         self._files, self.bytes = files, 0
 
     def __getattr__(self, name: str) -> object:
@@ -146,7 +146,7 @@ def _commits(options: argparse.Namespace, folder: Path, figures: Figures) -> Non
     stores = {}
     for count in (SMALL, options.segments):
         files = _Written(open_files(str(folder / f"commits-{count}")))
-        store = Store(cast(Files, files))
+        store = Store(cast(StoreFiles, files))
         for part in _parts(count):
             store.add_segments(TABLE, [segment(number) for number in part])
         stores[count], took[count], sizes[count] = (files, store), [], []

@@ -33,7 +33,7 @@ class Covered(Protocol):
     def size_bytes(self) -> int: ...
 
 
-class Counted(Protocol):
+class EdgeCounts(Protocol):
     """What a build counted on an edge; None is unknown."""
 
     @property
@@ -54,7 +54,7 @@ class Segment(Protocol):
     @property
     def dimensions(self) -> Sequence[tuple[int, str, int | None]]: ...
     @property
-    def edges(self) -> Sequence[Counted]: ...
+    def edges(self) -> Sequence[EdgeCounts]: ...
     @property
     def fields(self) -> Sequence[tuple[str, int, str, bool]]: ...
     @property

@@ -43,7 +43,7 @@ _FORMAT_SIZED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CubeTable:
     """A table occurrence of the definition."""
 
     name: str
@@ -61,7 +61,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StoredState:
     """A stored state: its kind, its argument (None for rows), its FILTER, and a sketch's size."""
 
     kind: str
@@ -100,15 +100,15 @@ class Edge:
 class CubeDefinition:
     """A cube; `fact` is occurrence 0."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[CubeTable, ...]
     left_edges: tuple[LeftEdge, ...]
     conjuncts: tuple[Expr, ...]
     dimensions: tuple[Dimension, ...]
     measures: tuple[CubeMeasure, ...]
-    states: tuple[State, ...]
+    states: tuple[StoredState, ...]
 
     @property
-    def fact(self) -> Table:
+    def fact(self) -> CubeTable:
         """The table whose data files the cube's segments cover."""
         return self.tables[0]
 
@@ -264,7 +264,9 @@ def define(block: Block) -> CubeDefinition:
             f"the type of the dimension {untyped[0]} isn't known",
             hint="use columns, dates' parts, CASE, COALESCE or arithmetic of one type",
         )
-    tables = tuple(Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences)
+    tables = tuple(
+        CubeTable(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences
+    )
     if any(o.at not in (At(), At(ref=o.at.ref)) for o in block.occurrences):
         raise DefinitionError(
             "a cube can't be defined on a past state or a branch's own name",
@@ -292,9 +294,9 @@ def _check_names(names: list[str]) -> None:
         seen.add(name.lower())
 
 
-def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
-    found: dict[tuple[str, Expr | None, Expr | None], State] = {}
-    found["rows", None, None] = State("rows", None, None, "bigint")
+def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[StoredState, ...]:
+    found: dict[tuple[str, Expr | None, Expr | None], StoredState] = {}
+    found["rows", None, None] = StoredState("rows", None, None, "bigint")
     for cube_measure in measures:
         aggregate = cube_measure.aggregate
         measure, size = stored_measure(aggregate), 0
@@ -312,7 +314,7 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
         for kind in measure.states:
             key = state_key(kind, argument, where, classes)
             type_ = STATES[kind].stored(None if argument is None else argument.type) or "bigint"
-            state = State(kind, argument, where, type_, size if STATES[kind].sized else 0)
+            state = StoredState(kind, argument, where, type_, size if STATES[kind].sized else 0)
             # One sketch serves every percentage and every coarser accuracy.
             found[key] = max(found.get(key, state), state, key=lambda s: s.size)
     return tuple(found.values())
@@ -368,7 +370,7 @@ def to_dict(cube: CubeDefinition) -> dict[str, Any]:
     }
 
 
-def _state_list(state: State) -> list[Any]:
+def _state_list(state: StoredState) -> list[Any]:
     plain = [state.kind, to_json(state.argument), to_json(state.where), state.type]
     return [*plain, state.size] if state.size else plain
 
@@ -414,12 +416,12 @@ def _aggregate(data: Any) -> Aggregate:
     return expr
 
 
-def _table(name: Any, uuid: Any, alias: Any, ref: Any) -> Table:
-    return Table(_text(name), _text(uuid), _text(alias), None if ref is None else _text(ref))
+def _table(name: Any, uuid: Any, alias: Any, ref: Any) -> CubeTable:
+    return CubeTable(_text(name), _text(uuid), _text(alias), None if ref is None else _text(ref))
 
 
-def _state(kind: Any, argument: Any, where: Any, type_: Any, size: Any = 0) -> State:
-    state = State(
+def _state(kind: Any, argument: Any, where: Any, type_: Any, size: Any = 0) -> StoredState:
+    state = StoredState(
         _text(kind),
         None if argument is None else _row(argument),
         None if where is None else _row(where),

@@ -1,7 +1,8 @@
 """What matching a block with a cube gives: which cube columns feed which part of the answer.
 
-`Slot`s are the columns of the cells that cube rows and raw rows are both brought to; `Final`s say
-how each aggregate of the statement comes out of them. Plain values; `cubes.cover_sql` writes them.
+`StateSlot`s are the columns of the cells that cube rows and raw rows are both brought to; `Final`s
+say how each aggregate of the statement comes out of them. Plain values; `cubes.cover_sql` writes
+them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rewrite.ir.expr import CUBE, Aggregate, Expr, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class StateSlot:
     """One column of the cells: `cube` over the cube's rows, or `kind` of `argument` over raw rows.
 
     `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well; `size`
@@ -75,7 +76,7 @@ class Match:
     fact: int
     keys: tuple[Expr, ...]
     where: tuple[Expr, ...]
-    slots: tuple[Slot, ...]
+    slots: tuple[StateSlot, ...]
     finals: tuple[Final, ...]
     needs: Needs = field(default_factory=Needs)
     delta: tuple[Delta, ...] = ()

@@ -20,7 +20,7 @@ from accelerator.session.session import Accelerator
 from fuzz import values
 from fuzz.oracle import FAILURES, Answer, raised
 from fuzz.schema import Column, Table
-from rewrite.client import Client
+from rewrite.client import ClientContext
 
 GENERATOR = "door"
 ZONE = "America/New_York"
@@ -106,7 +106,7 @@ class Door:
 
     def _answer(self, sql: str) -> Answer:
         session = self._opened()
-        client = Client(
+        client = ClientContext(
             catalog=session.services.context.catalog(),
             schema="fuzz",
             user="ann",

@@ -51,7 +51,7 @@ class OptionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class IndexedColumn:
     """The indexed column in one data file: its Spark type, and rows of each row group."""
 
     type: str
@@ -76,7 +76,7 @@ class Blob:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-class Builder(Protocol):
+class ColumnIndexer(Protocol):
     """Takes one column of one file in order."""
 
     def add(self, values: pa.Array) -> None:
@@ -103,7 +103,7 @@ class Kind(Protocol):
         """
         ...
 
-    def builder(self, column: Column, options: Options) -> Builder:
+    def builder(self, column: IndexedColumn, options: Options) -> ColumnIndexer:
         """To build one file's index."""
         ...
 
@@ -112,7 +112,7 @@ class Kind(Protocol):
         ...
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """What a heavy blob tells of the rows of its file; None: it can't tell.
 

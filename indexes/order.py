@@ -78,7 +78,7 @@ class _Falling:
         return other.text <= self.text
 
 
-class Key:
+class FileOrderKey:
     """One sort key over n files: the tiers of their first and last places, and their values."""
 
     def __init__(self, bounds: ColumnBounds, direction: Direction) -> None:
@@ -103,7 +103,7 @@ class Key:
         self.first_tiers: Tiers = first.astype(np.int8)
         self.last_tiers: Tiers = last.astype(np.int8)
 
-    def of(self, files: Numbers) -> Key:
+    def of(self, files: Numbers) -> FileOrderKey:
         """The key over those files alone, in that order."""
         taken = copy(self)
         taken.__dict__.pop("values", None)
@@ -139,7 +139,9 @@ class Key:
         return self._direction.place(self._first[file].as_py())
 
 
-def needed(keys: Sequence[Key], chosen: Flags, sure_rows: Numbers, wanted: int | None) -> Flags:
+def needed(
+    keys: Sequence[FileOrderKey], chosen: Flags, sure_rows: Numbers, wanted: int | None
+) -> Flags:
     """The chosen files without those that surely hold none of the first `wanted` rows.
 
     `sure_rows`: rows of each file that surely pass the predicate, 0 where that isn't known. A file
@@ -158,14 +160,14 @@ def needed(keys: Sequence[Key], chosen: Flags, sure_rows: Numbers, wanted: int |
     return left
 
 
-def reading_order(keys: Sequence[Key], chosen: Flags) -> Numbers:
+def reading_order(keys: Sequence[FileOrderKey], chosen: Flags) -> Numbers:
     """The chosen files, those first whose first places come first."""
     places: Numbers = np.flatnonzero(chosen)
     columns = [c[places] for k in reversed(keys) for c in (k.values[0], k.first_tiers)]
     return places[np.lexsort(columns)] if columns else places
 
 
-def _ranks(keys: Sequence[Key], places: Numbers) -> tuple[Numbers, Numbers]:
+def _ranks(keys: Sequence[FileOrderKey], places: Numbers) -> tuple[Numbers, Numbers]:
     """Numbers that compare as the first and last places of those files do, with all keys."""
     columns = []
     for key in reversed(keys):

@@ -33,7 +33,7 @@ _SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlobRange:
     """Where a blob lies in its file, in bytes."""
 
     offset: int
@@ -41,21 +41,21 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SidecarBlob:
     """What the footer says of a blob; `blob` has no data."""
 
     blob: Blob
     field_id: int
-    place: Place
+    place: BlobRange
     crc32: int
     record_count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class SidecarFooter:
     """The blobs of a file, in its order, and the file's own properties."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SidecarBlob, ...]
     properties: Mapping[str, str]
 
 
@@ -75,12 +75,12 @@ class Writer:
         self._blobs: list[dict[str, Any]] = []
         self._at = self._put(MAGIC)
 
-    def add(self, blob: Blob, field_id: int) -> Place:
+    def add(self, blob: Blob, field_id: int) -> BlobRange:
         """Appends the index of the column with that field id."""
         taken = [name for name in _RESERVED if name in blob.properties]
         if taken:
             raise ValueError(f"the property {taken[0]} is the writer's own")
-        place = Place(self._at, len(blob.data))
+        place = BlobRange(self._at, len(blob.data))
         self._at += self._put(blob.data)
         own = {
             CRC32: f"{crc32(blob.data):08x}",
@@ -120,7 +120,7 @@ def write(
     blobs: Sequence[tuple[Blob, int]],
     record_count: int,
     properties: Mapping[str, str] | None = None,
-) -> tuple[bytes, tuple[Place, ...]]:
+) -> tuple[bytes, tuple[BlobRange, ...]]:
     """A sidecar of (blob, field id) pairs as bytes, and where each blob lies in it."""
     file = io.BytesIO()
     writer = Writer(file, record_count, properties)
@@ -129,7 +129,7 @@ def write(
     return file.getvalue(), places
 
 
-def read_footer(read: Read, size: int) -> Footer:
+def read_footer(read: Read, size: int) -> SidecarFooter:
     """What a sidecar of that many bytes holds, mostly by one read; its blobs aren't looked at.
 
     ValueError for what isn't a sidecar as `Writer` writes it.
@@ -155,7 +155,7 @@ def read_footer(read: Read, size: int) -> Footer:
     return _parsed(footer[4:-_END], start)
 
 
-def read_blob(read: Read, entry: Entry) -> Blob:
+def read_blob(read: Read, entry: SidecarBlob) -> Blob:
     """The whole blob. ValueError where its bytes aren't those that were written."""
     data = _read(read, entry.place.offset, entry.place.length)
     if crc32(data) != entry.crc32:
@@ -163,7 +163,7 @@ def read_blob(read: Read, entry: Entry) -> Blob:
     return Blob(entry.blob.type, data, entry.blob.light, entry.blob.properties)
 
 
-def within(read: Read, place: Place) -> Read:
+def within(read: Read, place: BlobRange) -> Read:
     """Reads within a blob, as kinds want it. ValueError outside of it."""
 
     def inside(offset: int, length: int) -> bytes:
@@ -185,7 +185,7 @@ def _sealed(payload: bytes, seal: bytes) -> bytes:
     return _SEAL.sub(b'"footer-crc32":"' + seal + b'"', payload)
 
 
-def _parsed(payload: bytes, end: int) -> Footer:
+def _parsed(payload: bytes, end: int) -> SidecarFooter:
     """`end`: where the blobs end."""
     seals = _SEAL.findall(payload)
     if len(seals) != 1 or crc32(_sealed(payload, _UNSET.encode())) != int(seals[0], 16):
@@ -197,13 +197,13 @@ def _parsed(payload: bytes, end: int) -> Footer:
     except _UNFIT as error:
         raise ValueError(f"the sidecar's footer can't be read: {error}") from None
     del properties[FOOTER_CRC32]
-    return Footer(entries, properties)
+    return SidecarFooter(entries, properties)
 
 
-def _entry(described: dict[str, Any], end: int) -> Entry:
+def _entry(described: dict[str, Any], end: int) -> SidecarBlob:
     if described.get("compression-codec") is not None:
         raise ValueError("a blob is compressed")
-    place = Place(int(described["offset"]), int(described["length"]))
+    place = BlobRange(int(described["offset"]), int(described["length"]))
     if place.offset < len(MAGIC) or place.length < 0 or place.offset + place.length > end:
         raise ValueError(f"a blob at {place.offset} of {place.length} bytes")
     (field_id,) = described["fields"]
@@ -212,4 +212,4 @@ def _entry(described: dict[str, Any], end: int) -> Entry:
         raise ValueError("a blob whose type or properties aren't texts")
     own = {name: properties.pop(name) for name in _RESERVED}
     blob = Blob(described["type"], b"", own[LIGHT] == "true", properties)
-    return Entry(blob, int(field_id), place, int(own[CRC32], 16), int(own[RECORD_COUNT]))
+    return SidecarBlob(blob, int(field_id), place, int(own[CRC32], 16), int(own[RECORD_COUNT]))

@@ -22,7 +22,7 @@ Names = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientContext:
     """`catalog` and `schema` complete names; `user`, `version` and the zone are told when asked.
 
     `time_zone` is a name of the IANA's. `now` is the moment at which the statement was asked, with

@@ -6,7 +6,7 @@ Errors of storage, builds and configuration stand in `accelerator.errors`, under
 
 from __future__ import annotations
 
-from rewrite.text.source_position import Place, offset_of, place_of
+from rewrite.text.source_position import SourcePosition, offset_of, place_of
 
 
 class AcceleratorError(Exception):
@@ -27,7 +27,7 @@ class AcceleratorError(Exception):
         *,
         hint: str = "",
         error_class: str = "",
-        at: Place | None = None,
+        at: SourcePosition | None = None,
         suggestions: tuple[str, ...] = (),
         unknown: str = "",
     ) -> None:
@@ -41,7 +41,7 @@ class AcceleratorError(Exception):
         if at is not None:
             self.place(at)
 
-    def place(self, at: Place) -> None:
+    def place(self, at: SourcePosition) -> None:
         """Says where in the statement it is, unless that is known."""
         if self.line is None:
             self.line, self.column, self.located = at.line, at.column, at.shown

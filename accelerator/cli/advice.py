@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelerator.cli.options import Options, common
+from accelerator.cli.options import CliOptions, common
 from accelerator.cli.terminal import say
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Answer
+    from accelerator.cli.session import CliOutput
 
 
 @click.command("analyze")
@@ -38,7 +38,7 @@ def analyze_command(
     days: float | None,
     keep_days: float | None,
     *,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Say which cubes, indexes and orders of a table, or of all, would pay, and what doesn't.
 
@@ -56,7 +56,7 @@ def analyze_command(
 @click.command("recommendations")
 @click.argument("table", required=False)
 @common
-def recommendations_command(table: str | None, *, options: Options) -> None:
+def recommendations_command(table: str | None, *, options: CliOptions) -> None:
     """List what was advised last, and what of it was done."""
     with options.session() as session:
         on = f" ON {table}" if table else ""
@@ -67,7 +67,7 @@ def recommendations_command(table: str | None, *, options: Options) -> None:
 @click.argument("ids", nargs=-1)
 @click.option("--table", help="All that is open for this table.")
 @common
-def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) -> None:
+def apply_command(ids: tuple[str, ...], table: str | None, *, options: CliOptions) -> None:
     """Do what was advised: make and drop cubes and indexes; orders by their id alone."""
     from accelerator.cli.output import answer_json, print_answer, print_json
     from accelerator.query.statements.constraint import quoted
@@ -89,7 +89,7 @@ def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) 
 @click.command("results")
 @click.argument("table", required=False)
 @common
-def results_command(table: str | None, *, options: Options) -> None:
+def results_command(table: str | None, *, options: CliOptions) -> None:
     """List what was applied, with what it promised and what it gained since."""
     from accelerator.cli.output import answer_json, print_json
     from rewrite.text.printable import one_line
@@ -127,7 +127,7 @@ def _came_of(row: Mapping[str, Any]) -> str:
     return f"{told}; built in {row['build_s']:.0f} s of {row['promised_build_s']:.0f}"
 
 
-def _print(answer: Answer, options: Options) -> None:
+def _print(answer: CliOutput, options: CliOptions) -> None:
     from accelerator.cli.output import answer_json, print_json
     from rewrite.text.printable import one_line
 

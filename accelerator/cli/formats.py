@@ -10,7 +10,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from accelerator.cli.terminal import Output, say
+from accelerator.cli.terminal import ByteOutput, say
 from accelerator.errors import OutputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def print_rows(name: str, reader: Batches) -> int:
         return 0
     if name == "csv" and sys.stdout is not None and sys.stdout.isatty():
         return _told(reader)
-    output, rows = Output(), 0
+    output, rows = ByteOutput(), 0
     sink = sink_of(name, output, reader.schema)
     try:
         for batch in reader:

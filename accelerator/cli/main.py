@@ -22,22 +22,22 @@ from accelerator.cli.advice import (
     results_command,
 )
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
-from accelerator.cli.options import Options, common, one_statement, sql_input, statements
+from accelerator.cli.options import CliOptions, common, one_statement, sql_input, statements
 from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
 from accelerator.cli.serve import serve_command
 from accelerator.cli.terminal import printing, say
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Answer, Session
+    from accelerator.cli.session import CliOutput, Session
 
 ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 def _print(
-    answers: list[Answer],
-    options: Options,
+    answers: list[CliOutput],
+    options: CliOptions,
     rows_max: int = ROWS_MAX,
     *,
     vertical: bool = False,
@@ -80,7 +80,7 @@ _GROUPS = {
 }
 
 
-class _Shell(_Command, click.Group):
+class _ShellGroup(_Command, click.Group):
     """Without a command's name, the shell."""
 
     command_class = _Command
@@ -106,7 +106,7 @@ class _Shell(_Command, click.Group):
                     formatter.write_dl(rows)
 
 
-@click.group(cls=_Shell, context_settings=_SETTINGS)
+@click.group(cls=_ShellGroup, context_settings=_SETTINGS)
 @click.version_option(package_name="lakehouse-accelerator", message="%(prog)s %(version)s")
 def main() -> None:
     """Answer SQL over Apache Iceberg tables from cubes, with plain Spark's answers.
@@ -127,7 +127,7 @@ _CREATE = click.option("--create", is_flag=True, help="Make the warehouse if it 
 @_TIMEOUT
 @_CREATE
 @common
-def shell_command(timeout: float | None, create: bool, *, options: Options) -> None:
+def shell_command(timeout: float | None, create: bool, *, options: CliOptions) -> None:
     """Ask one statement after the other; .help says what else it knows.
 
     Where standard input is no terminal its statements are run, as by `accelerator sql`.
@@ -178,7 +178,7 @@ def sql_command(
     timeout: float | None,
     create: bool,
     *,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Run SQL: queries, Spark's statements, and ours (CREATE CUBE and so on).
 
@@ -193,7 +193,7 @@ def _run(
     rows: int,
     timeout: float | None,
     create: bool,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Each statement in turn; its rows in that format."""
     from rewrite.text.first_look import first_word
@@ -232,7 +232,7 @@ def _run(
 )
 @common
 def export_command(
-    sql: str | None, file: TextIO | None, target: Path, name: str | None, *, options: Options
+    sql: str | None, file: TextIO | None, target: Path, name: str | None, *, options: CliOptions
 ) -> None:
     """Write a query's rows into a file, batch by batch.
 
@@ -271,7 +271,7 @@ def _counter() -> Iterator[Callable[[int], None]]:
 @click.option("--analyze", is_flag=True, help="Run it, and say what was read and how long it took.")
 @common
 def explain_command(
-    sql: str | None, file: TextIO | None, analyze: bool, *, options: Options
+    sql: str | None, file: TextIO | None, analyze: bool, *, options: CliOptions
 ) -> None:
     """Say how a query would be answered; nothing runs unless it's analyzed."""
     statement = one_statement(sql, file)
@@ -283,7 +283,7 @@ def explain_command(
 @main.command("why-not")
 @sql_input
 @common
-def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+def why_not_command(sql: str | None, file: TextIO | None, *, options: CliOptions) -> None:
     """Say why cubes aren't used for a query: each reason once, with all that it holds for."""
     from accelerator.cli.output import print_json
 
@@ -306,7 +306,7 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
 @main.command("verify")
 @sql_input
 @common
-def verify_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+def verify_command(sql: str | None, file: TextIO | None, *, options: CliOptions) -> None:
     """Run a query both ways and compare the answers; exit code 1 if they differ."""
     from accelerator.cli.output import print_json, print_verification
 
@@ -334,7 +334,7 @@ SHOWN = {
 @click.argument("what", type=click.Choice(tuple(SHOWN)))
 @click.argument("table", required=False)
 @common
-def show_command(what: str, table: str | None, *, options: Options) -> None:
+def show_command(what: str, table: str | None, *, options: CliOptions) -> None:
     """List cubes, indexes, constraints, statistics, queries or advice, of all tables or of one.
 
     `statistics` needs a table, `queries` takes none.
@@ -361,7 +361,7 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
     help="At most so many, the newest first.",
 )
 @common
-def queries_command(hours: float | None, limit: int, *, options: Options) -> None:
+def queries_command(hours: float | None, limit: int, *, options: CliOptions) -> None:
     """List what was asked lately, by whichever process: the query log of the store."""
     since = "" if hours is None else f" SINCE {hours:f} HOURS"
     with options.session() as session:
@@ -375,7 +375,7 @@ def queries_command(hours: float | None, limit: int, *, options: Options) -> Non
 @click.option("--table", help="Build every cube and index on this table.")
 @common
 def build_command(
-    cubes: tuple[str, ...], indexes: tuple[str, ...], table: str | None, *, options: Options
+    cubes: tuple[str, ...], indexes: tuple[str, ...], table: str | None, *, options: CliOptions
 ) -> None:
     """Build what the named cubes and indexes lack; what is built already stays."""
     from accelerator.cli.output import print_json
@@ -406,7 +406,7 @@ def build_command(
 @click.argument("table")
 @click.option("--column", "columns", multiple=True, help="Only this one; may be given again.")
 @common
-def build_statistics_command(table: str, columns: tuple[str, ...], *, options: Options) -> None:
+def build_statistics_command(table: str, columns: tuple[str, ...], *, options: CliOptions) -> None:
     """Sketch a table's columns: distinct values, quantiles, heavy hitters.
 
     After an append only the new files are read. SHOW STATISTICS shows what was found.
@@ -434,7 +434,7 @@ def build_statistics_command(table: str, columns: tuple[str, ...], *, options: O
 @main.command("compact")
 @click.argument("cubes", nargs=-1, required=True)
 @common
-def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
+def compact_command(cubes: tuple[str, ...], *, options: CliOptions) -> None:
     """Merge the small segments of the named cubes."""
     from accelerator.query.statements.constraint import quoted
 
@@ -447,7 +447,7 @@ _MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
 
 @main.command("doctor")
 @common
-def doctor_command(*, options: Options) -> None:
+def doctor_command(*, options: CliOptions) -> None:
     """Check Java, packages, catalogs and store; exit code 1 if something stands in the way."""
     from accelerator.cli.output import print_json
     from accelerator.session.doctor import examine
@@ -469,7 +469,7 @@ def doctor_command(*, options: Options) -> None:
 @click.argument("cube")
 @click.option("--as", "new_name", help="Another name, where the old one is in use again.")
 @common
-def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None:
+def undrop_command(cube: str, new_name: str | None, *, options: CliOptions) -> None:
     """Bring a dropped cube back from the recycle bin, built as it was."""
     from accelerator.query.statements.constraint import quoted
 
@@ -498,7 +498,7 @@ def vacuum_command(
     snapshots: bool,
     dry_run: bool,
     *,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Delete what nobody needs any more of a table's cubes.
 
@@ -558,7 +558,7 @@ def serve_maintenance_command(
     no_refresh: bool,
     once: bool,
     *,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Look after the store until SIGTERM or Ctrl-C: vacuum its tables, round by round.
 
@@ -585,7 +585,7 @@ def serve_maintenance_command(
 @click.argument("table")
 @click.argument("constraint", required=False)
 @common
-def validate_command(table: str, constraint: str | None, *, options: Options) -> None:
+def validate_command(table: str, constraint: str | None, *, options: CliOptions) -> None:
     """Check a table's constraints on its data; exit code 1 if one doesn't hold."""
     from accelerator.query.statements.constraint import quoted
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CliOptions:
     """What every command takes."""
 
     opener: Opener
@@ -97,7 +97,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
         settings: dict[str, Any] = {"spark_output": "shown"} if verbose else {}
         opener: Opener = context.obj or partial(open_session, **settings)
         own = context.obj is None
-        command(options=Options(opener, warehouse, config, as_json, own), **rest)
+        command(options=CliOptions(opener, warehouse, config, as_json, own), **rest)
 
     return call
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from accelerator.cli.options import Options, common
+from accelerator.cli.options import CliOptions, common
 from accelerator.cli.session import exit_code, say_json, say_plainly, settings_of
 from accelerator.cli.terminal import say
 
@@ -23,7 +23,7 @@ def serve_command(
     workers: int | None,
     no_refresh: bool,
     *,
-    options: Options,
+    options: CliOptions,
 ) -> None:
     """Serve Trino's protocol, for BI tools: they connect to it as to Trino.
 

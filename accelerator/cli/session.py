@@ -36,7 +36,7 @@ EXIT_CANCELLED = 130
 _STACK = re.compile(r"\s+(at |\.\.\. \d+ more|Suppressed: )")
 
 
-class Metrics(Protocol):
+class CliMetrics(Protocol):
     """A statement's figures, as `accelerator.common.statement_metrics.Metrics` has them."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,11 +44,11 @@ class Metrics(Protocol):
         ...
 
 
-class Answer(Protocol):
+class CliOutput(Protocol):
     """A statement's rows and figures."""
 
     @property
-    def metrics(self) -> Metrics:
+    def metrics(self) -> CliMetrics:
         """What it cost."""
         ...
 
@@ -71,7 +71,7 @@ class Batches(Protocol):
 class Session(Protocol):
     """The calls of a session that commands make."""
 
-    def query(self, sql: str, *, timeout_s: float | None = None) -> Answer:
+    def query(self, sql: str, *, timeout_s: float | None = None) -> CliOutput:
         """Runs a statement of any kind, a query for so many seconds at most."""
         ...
 

@@ -77,7 +77,7 @@ def printing() -> Iterator[None]:
         _leave(error)
 
 
-class Output:
+class ByteOutput:
     """Standard output for bytes, as a file that knows how many were written.
 
     Nothing is written after a failure, which ends the process as one of `say` does.

@@ -19,7 +19,7 @@ from types import FrameType
 _INSIST_S = 0.2
 
 
-class _Watch:
+class _MainThreadWatch:
     """The running work of the main thread, innermost last, and whether Ctrl-C was pressed."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class _Watch:
             threading.Event().wait(_INSIST_S)
 
 
-_watch = _Watch()
+_watch = _MainThreadWatch()
 _here = threading.local()
 
 

@@ -132,7 +132,7 @@ _SHARED_VIEWS = ("spark.sql.globalTempDatabase", "global_temp")
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _SessionAnswer:
     """What a session said; `ask` asks whether it would say the same, and what it gives waits."""
 
     ask: Callable[[], Callable[[], bool]]
@@ -177,8 +177,10 @@ class SessionContext:
             "hiding": "",
         }
         shared = given.get(*_SHARED_VIEWS).lower()
-        self._configured = _Read(lambda: _yes, settings, config.catalog_name, (), shared=shared)
-        self._known: _Read | None = None
+        self._configured = _SessionAnswer(
+            lambda: _yes, settings, config.catalog_name, (), shared=shared
+        )
+        self._known: _SessionAnswer | None = None
         self._statement = threading.local()
         self._given, self._set = dict(given), dict[str, str]()
         self._changing, self._handed = threading.Lock(), False
@@ -292,11 +294,11 @@ class SessionContext:
             yield () if place == (self._first,) else place, dict(self._set)
             self._handed = True
 
-    def _now(self) -> _Read:
-        read: _Read | None = getattr(self._statement, "read", None)
+    def _now(self) -> _SessionAnswer:
+        read: _SessionAnswer | None = getattr(self._statement, "read", None)
         return read or self._asked()
 
-    def _asked(self) -> _Read:
+    def _asked(self) -> _SessionAnswer:
         state = self._state()
         if state is None:
             self._known = None
@@ -308,9 +310,9 @@ class SessionContext:
         return known
 
 
-def _read(state: SessionState, trusted: Sequence[str]) -> _Read:
+def _read(state: SessionState, trusted: Sequence[str]) -> _SessionAnswer:
     ask = state.watch()
-    return _Read(
+    return _SessionAnswer(
         ask=ask,
         settings=_settings(state, trusted),
         catalog=state.catalog(),

@@ -12,7 +12,7 @@ from accelerator.common.log_lines import in_one_line
 
 if TYPE_CHECKING:
     from accelerator.common.config.config import Config
-    from accelerator.gateway.serving import Running
+    from accelerator.gateway.serving import RunningGateway
     from accelerator.gateway.settings import GatewaySettings
 
 logging.getLogger(__name__).addFilter(in_one_line)
@@ -20,7 +20,7 @@ logging.getLogger(__name__).addFilter(in_one_line)
 logging.getLogger("sqlglot").addFilter(lambda _record: False)
 
 
-def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> Running:
+def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> RunningGateway:
     """Starts a gateway in a thread; it listens when this returns, and ends with its `with`.
 
     Without `settings` they're the defaults with what is `given`, on a port that is free.

@@ -28,22 +28,28 @@ from accelerator.errors import AcceleratorError, UntranslatedError
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.files.watched import Reloaded, Watched
-from accelerator.gateway.access.grants import GATEWAY, Access, Object
+from accelerator.gateway.access.grants import GATEWAY, Object, UserAccess
 from accelerator.gateway.access.login.tls import Tls
 from accelerator.gateway.access.login.users import User, Users
 from accelerator.gateway.access.policy import Policy
 from accelerator.gateway.access.roles import SYSTEM, enabled_roles
-from accelerator.gateway.admission.admission import Admission, Limit, Slot, Who
+from accelerator.gateway.admission.admission import Admission, AdmissionSlot, Limit, Who
 from accelerator.gateway.admission.memory_estimates import Estimates
-from accelerator.gateway.monitoring.history import SHOWN_MAX, History, Record, Wanted, slow_line
+from accelerator.gateway.monitoring.history import (
+    SHOWN_MAX,
+    History,
+    HistoryFilter,
+    StatementRecord,
+    slow_line,
+)
 from accelerator.gateway.monitoring.kill import Ending
-from accelerator.gateway.monitoring.prometheus import Monitoring, Parts
+from accelerator.gateway.monitoring.prometheus import MonitoredParts, Monitoring
 from accelerator.gateway.monitoring.query_log import opened
 from accelerator.gateway.monitoring.query_log import record as logged
 from accelerator.gateway.monitoring.timeline import Timeline
 from accelerator.gateway.monitoring.tracing import Tracing
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements.answer_cache import Made
+from accelerator.gateway.statements.answer_cache import EncodedAnswer
 from accelerator.gateway.statements.answers import LONG, Answering
 from accelerator.gateway.statements.statement import Page, Pages, Statement
 from accelerator.gateway.statements.unread import Unread
@@ -115,7 +121,7 @@ class Gateway:
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None
-        self._accesses: dict[tuple[User, frozenset[str] | None], Access] = {}
+        self._accesses: dict[tuple[User, frozenset[str] | None], UserAccess] = {}
         self.answering = Answering(config, settings, self.pool)
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
         self.estimates = Estimates(settings.statement_memory_bytes)
@@ -128,7 +134,7 @@ class Gateway:
         self.log = opened(config) if config.query_log and not config.store_read_only else None
         self.timeline = Timeline()
         self.monitoring = Monitoring(
-            Parts(
+            MonitoredParts(
                 self.started,
                 self.pool,
                 self.answering.cache,
@@ -140,7 +146,7 @@ class Gateway:
             )
         )
         self.tracing = Tracing.of(settings.tracing_endpoint)
-        self._explaining: set[asyncio.Task[Record]] = set()
+        self._explaining: set[asyncio.Task[StatementRecord]] = set()
         self.statements: dict[str, Statement] = {}
         self._ending = Ending(self.statements, self.history)
         self.unread = Unread(self.statements, settings.unread_bytes_max, settings.unread_max)
@@ -197,7 +203,7 @@ class Gateway:
 
     # Who asks
 
-    def access(self, user: User, enabled: frozenset[str] | None = None) -> Access:
+    def access(self, user: User, enabled: frozenset[str] | None = None) -> UserAccess:
         """What the user may do, with all of their roles or with those that are enabled."""
         policy = self.policy
         if policy is not self._accesses_of:
@@ -209,11 +215,11 @@ class Gateway:
             known = self._accesses[user, enabled] = policy.access(user, enabled)
         return known
 
-    def rights(self, statement: Statement) -> Access:
+    def rights(self, statement: Statement) -> UserAccess:
         """What the statement may do: what its user may with the role that its client has set."""
         return self.access(statement.user, statement.enabled)
 
-    def sees_all(self, access: Access) -> bool:
+    def sees_all(self, access: UserAccess) -> bool:
         """Returns whether these rights show everybody's statements, by SQL or on the page.
 
         With users and without a policy they don't: no rule says that users see each other's.
@@ -221,7 +227,7 @@ class Gateway:
         alone = self.users is not None and self._policy is None
         return access.may("metrics", GATEWAY) and not alone
 
-    def log_of(self, user: User, access: Access) -> str | None:
+    def log_of(self, user: User, access: UserAccess) -> str | None:
         """Returns the user whose logged statements these rights show; None: everybody's."""
         return None if self.sees_all(access) else user.name
 
@@ -305,7 +311,7 @@ class Gateway:
 
     def _take(self, statement: Statement, asked: Request) -> None:
         """Takes what runs for the statement, and its roles; RoleNotFoundError."""
-        if isinstance(asked, nodes.Run) and not asked.placed:
+        if isinstance(asked, nodes.RunStatement) and not asked.placed:
             statement.runs = asked.sql
         if not isinstance(asked, nodes.SetRole):  # which mends a role that is no more
             statement.enabled = enabled_roles(statement.user, statement.client.roles)
@@ -328,7 +334,7 @@ class Gateway:
             rows = rows_of(entry.bodies[0])
             named = columns(rows.schema, entry.about.get("names"), parametric_datetime=parametric)
             data = encode(rows, parametric_datetime=parametric)
-            known = entry.made[parametric] = Made(named, data)
+            known = entry.made[parametric] = EncodedAnswer(named, data)
             self.answering.cache.grown(key)
         figures = statement.figures
         figures.cached, figures.metrics = True, entry.metrics
@@ -380,7 +386,7 @@ class Gateway:
             self._explaining.add(task)
             task.add_done_callback(self._explaining.discard)
 
-    async def explained(self, record: Record) -> Record:
+    async def explained(self, record: StatementRecord) -> StatementRecord:
         """With how it's answered, where a worker knows that still; else as it was."""
         if record.explanation is None and record.number:
             record.explain(await self.pool.explained(record.worker, record.number))
@@ -471,7 +477,7 @@ class Gateway:
             yield page
             return
 
-        def told(slot: Slot) -> None:
+        def told(slot: AdmissionSlot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
         memory = self.estimates.of(statement) if self.admission.minds_memory else 0
@@ -493,12 +499,12 @@ class Gateway:
             async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
                 async for frame in frames:
                     figures.state = "RUNNING"
-                    if isinstance(asked, nodes.Use):  # there is such a schema
+                    if isinstance(asked, nodes.UseSchema):  # there is such a schema
                         continue
                     async with aclosing(self._of_frame(statement, frame)) as made:
                         async for page in made:
                             yield page
-        if isinstance(asked, nodes.Use):
+        if isinstance(asked, nodes.UseSchema):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
 
@@ -512,13 +518,13 @@ class Gateway:
             )
         if isinstance(asked, nodes.KillQuery):
             self._kill(statement, asked)
-        elif isinstance(asked, nodes.OfSession) and not isinstance(asked, nodes.Use):
+        elif isinstance(asked, nodes.OfSession) and not isinstance(asked, nodes.UseSchema):
             self._change(statement, asked)
         else:
             return None
         return Page(_DONE, 1, is_last=True)
 
-    def may_end(self, principal: str, access: Access, *, by: str, of: str) -> bool:
+    def may_end(self, principal: str, access: UserAccess, *, by: str, of: str) -> bool:
         """Whether who has logged in may end a statement that `by` began in the name of `of`.
 
         Their own they may, and those of users whom the policy lets them end.
@@ -616,7 +622,7 @@ class Gateway:
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
         """The newest statements, for `system.runtime.queries`, of which the user may know."""
-        if not isinstance(asked, nodes.Run) or "runtime" not in asked.sql.lower():
+        if not isinstance(asked, nodes.RunStatement) or "runtime" not in asked.sql.lower():
             return []
         of = self._seen_of(statement)
         return [
@@ -633,7 +639,7 @@ class Gateway:
                 "end": one.created + one.elapsed_ms / 1000 if one.is_over else None,
                 "error_code": one.error or None,
             }
-            for one in self.history.newest()(Wanted(of=of, limit=SHOWN_MAX))
+            for one in self.history.newest()(HistoryFilter(of=of, limit=SHOWN_MAX))
         ]
 
 
@@ -650,7 +656,7 @@ def _size(sql: str, client: ClientSession) -> int:
 
 def _asks_for_log(asked: Request) -> bool:
     """Whether it may read the query log, into which what has ended is written first."""
-    sql = asked.sql.lower() if isinstance(asked, nodes.Run | nodes.Explain) else ""
+    sql = asked.sql.lower() if isinstance(asked, nodes.RunStatement | nodes.Explain) else ""
     return "query_log" in sql or "queries" in sql
 
 

@@ -111,7 +111,7 @@ def serve(
         runner.run(run())
 
 
-class Running:
+class RunningGateway:
     """A gateway in a thread of this process; `url` is where clients find it. Ends with its `with`.
 
     Made by `start`.
@@ -164,10 +164,10 @@ class Running:
         self.close()
 
 
-def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> Running:
+def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> RunningGateway:
     """Starts a gateway in a thread; it listens when this returns.
 
     Without `settings` they're the defaults with what is `given`, on a port that is free.
     ConfigError where it can't start.
     """
-    return Running(config, settings or GatewaySettings(**({"port": 0} | given)))
+    return RunningGateway(config, settings or GatewaySettings(**({"port": 0} | given)))

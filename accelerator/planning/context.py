@@ -12,7 +12,7 @@ from accelerator.store import IndexRecord, RegistryVersion, Store, TableVersion
 
 if TYPE_CHECKING:
     from accelerator.artifacts.relate.dimensions import Dimensions
-    from accelerator.artifacts.sidecars.probe import Indexes
+    from accelerator.artifacts.sidecars.probe import IndexProbe
     from accelerator.engines.choice import EngineChoice
     from accelerator.engines.duckdb.engine import DuckDBEngine
     from accelerator.iceberg import PinnedTable
@@ -62,17 +62,17 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PlannerServices:
     """What of a session the search asks, each made when it's first needed."""
 
-    indexes: Callable[[], Indexes]
+    indexes: Callable[[], IndexProbe]
     dimensions: Callable[[], Dimensions]
     duckdb: Callable[[], DuckDBEngine]
     choice: EngineChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PlanContext:
     """What a statement is planned under: tables, store, the session; `only` is the one cube.
 
     `by_spark`: Spark will run the plan, whichever engine were better. `beside_spark`: it gets the

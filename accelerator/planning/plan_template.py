@@ -11,7 +11,7 @@ from rewrite.render.expressions import literal, split_marks
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class PlanTemplate:
     """`plan` with parameters in it; `pieces` of its DuckDB text stand around `parameters`."""
 
     plan: CoverPlan
@@ -19,7 +19,7 @@ class Template:
     parameters: tuple[Parameter, ...]
 
     @classmethod
-    def of(cls, plan: CoverPlan) -> Template:
+    def of(cls, plan: CoverPlan) -> PlanTemplate:
         """The template of a plan that was made of a tree with parameters."""
         return cls(plan, *split_marks(plan.duckdb.sql if plan.duckdb is not None else ""))
 

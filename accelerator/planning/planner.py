@@ -19,15 +19,15 @@ from accelerator.common.lru_cache import Recent, by_text
 from accelerator.common.stage_timer import staged
 from accelerator.engines.session_settings import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
-from accelerator.planning.candidates.search import CubeSearch, Found, Names
-from accelerator.planning.context import Parts, Scene, Stored
-from accelerator.planning.plan_template import Template
+from accelerator.planning.candidates.search import CubeSearch, FoundPlan, Names
+from accelerator.planning.context import PlanContext, PlannerServices, Stored
+from accelerator.planning.plan_template import PlanTemplate
 from accelerator.planning.plans import CoverPlan, Leaf, PlainPlan, Plan
 from accelerator.store import CubeRecord, Store
 from cubes.definition import CubeDefinition
 from rewrite.ir.block import Block
 from rewrite.parse.parse import parse, unparsed
-from rewrite.parse.statement_shape import Shape, parametrised, shape_of
+from rewrite.parse.statement_shape import StatementShape, parametrised, shape_of
 from rewrite.reason import Declined
 
 _LEFT_S = 300.0
@@ -37,12 +37,12 @@ _TREES_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _PlannedShape:
     """A shape that cubes have answered; `free` constants are parameters, None until one asked."""
 
     free: tuple[int, ...] | None = None
 
-    def fixed(self, shape: Shape) -> tuple[str, ...]:
+    def fixed(self, shape: StatementShape) -> tuple[str, ...]:
         """The constants that aren't parameters."""
         return shape.fixed(self.free or ())
 
@@ -56,16 +56,16 @@ class Planner:
         store: Store,
         config: Config,
         context: SessionContext,
-        parts: Parts,
+        parts: PlannerServices,
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
         self._search = CubeSearch(config, context, parts)
         self._names: Recent[Names] = by_text()
         self._trees: Recent[exp.Expression] = by_text(_TREES_MAX)
         self._plans: Recent[Plan] = by_text()
-        self._forms: Recent[_Form] = by_text()
+        self._forms: Recent[_PlannedShape] = by_text()
         self._shaped: Recent[Names] = by_text()
-        self._templates: Recent[Template] = by_text()
+        self._templates: Recent[PlanTemplate] = by_text()
         self._parsed: Recent[bool] = by_text()
         self._left: Recent[tuple[Declined, float]] = Recent()
 
@@ -124,7 +124,7 @@ class Planner:
         """The plan were the cubes and indexes of these ids switched off; SqlglotError as it is."""
         with self._context.statement():
             settings = self._context.settings()
-            scene = Scene(self._lake.pin(), Stored(self._store, hidden), settings)
+            scene = PlanContext(self._lake.pin(), Stored(self._store, hidden), settings)
             return self._search.plan(sql, self._parse(sql), scene).plan
 
     @staged("plan")
@@ -133,7 +133,7 @@ class Planner:
         refused = refusal(settings, sql)
         if refused is not None:
             return PlainPlan(refused), False
-        scene = Scene(self._lake.pin(), Stored(self._store), settings, only, by_spark)
+        scene = PlanContext(self._lake.pin(), Stored(self._store), settings, only, by_spark)
         key = self._key(sql, self._names.get(sql), scene)
         known = self._plans.get(key) if key is not None else None
         if known is not None:
@@ -150,9 +150,9 @@ class Planner:
             found = self._search.plan(sql, tree, scene)
             if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
                 declined = Declined("parse_failed", "Spark's own parser refuses the statement.")
-                found = Found(PlainPlan(declined), found.names)
+                found = FoundPlan(PlainPlan(declined), found.names)
             if shape is not None and isinstance(found.plan, CoverPlan):
-                self._learn(shape, _Form() if form is None else _Form(()), scene)
+                self._learn(shape, _PlannedShape() if form is None else _PlannedShape(()), scene)
         self._names.put(sql, found.names)
         if tree is not None:
             self._trees.put(sql, tree)
@@ -161,7 +161,7 @@ class Planner:
             self._plans.put(key, found.plan)
         return found.plan, False
 
-    def _parses(self, sql: str, shape: Shape | None) -> bool:
+    def _parses(self, sql: str, shape: StatementShape | None) -> bool:
         """Whether Spark's parser takes the statement, where it runs.
 
         Asked once for each shape that it takes: of a constant it may refuse some, as of INTERVAL.
@@ -175,14 +175,16 @@ class Planner:
             self._parsed.put(name, True)
         return taken is not False
 
-    def _form(self, shape: Shape | None, scene: Scene) -> _Form | None:
+    def _form(self, shape: StatementShape | None, scene: PlanContext) -> _PlannedShape | None:
         return None if shape is None else self._forms.get(_form_key(shape, scene))
 
-    def _learn(self, shape: Shape, form: _Form, scene: Scene) -> None:
+    def _learn(self, shape: StatementShape, form: _PlannedShape, scene: PlanContext) -> None:
         """A first plan makes the form; no parameters are left where a template failed after it."""
         self._forms.put(_form_key(shape, scene), form)
 
-    def _by_shape(self, shape: Shape, form: _Form, scene: Scene) -> Found | None:
+    def _by_shape(
+        self, shape: StatementShape, form: _PlannedShape, scene: PlanContext
+    ) -> FoundPlan | None:
         """The plan by the shape's template, which is made when a second statement asks."""
         if form.free == ():
             return None
@@ -192,24 +194,24 @@ class Planner:
             key = self._key(name, names, scene)
             template = self._templates.get(key) if key is not None else None
             if template is not None and names is not None:
-                return Found(template.filled(shape.constants), names)
+                return FoundPlan(template.filled(shape.constants), names)
         return self._new_template(shape, scene)
 
-    def _new_template(self, shape: Shape, scene: Scene) -> Found | None:
+    def _new_template(self, shape: StatementShape, scene: PlanContext) -> FoundPlan | None:
         read = parametrised(shape)
         found = self._search.plan_shape(read[0], scene) if read is not None else None
         if read is None or found is None or not isinstance(found.plan, CoverPlan):
             return None
-        form = _Form(read[1])
+        form = _PlannedShape(read[1])
         name = (shape.key, form.fixed(shape))
         key = self._key(name, found.names, scene)
         if key is None:
             return None
-        template = Template.of(found.plan)
+        template = PlanTemplate.of(found.plan)
         self._templates.put(key, template)
         self._shaped.put(name, found.names)
         self._learn(shape, form, scene)
-        return Found(template.filled(shape.constants), found.names)
+        return FoundPlan(template.filled(shape.constants), found.names)
 
     def bind(self, sql: str) -> tuple[Block, Pin]:
         """The normal form of a SELECT and the pin that it was bound under."""
@@ -225,7 +227,7 @@ class Planner:
         """The registered cubes of a fact table; the definition is None where it can't be read."""
         return self._search.cubes_of(table_uuid, self._store.registry())
 
-    def _key(self, name: Hashable, names: Names | None, scene: Scene) -> Hashable:
+    def _key(self, name: Hashable, names: Names | None, scene: PlanContext) -> Hashable:
         """What a plan rests on; None where that isn't known, or is a temporary view."""
         if names is None or any(self._context.is_temporary(parts) for parts, _ in names):
             return None
@@ -267,6 +269,6 @@ def _rows_read(leaf: Leaf) -> Hashable:
     return states, frozenset(leaf.asked())
 
 
-def _form_key(shape: Shape, scene: Scene) -> Hashable:
+def _form_key(shape: StatementShape, scene: PlanContext) -> Hashable:
     """Under other cubes a shape may have parameters where it had none."""
     return scene.stored.registry.number, shape.key

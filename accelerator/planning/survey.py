@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from accelerator.iceberg.manifests.request import Question
 from accelerator.iceberg.pruning.predicates import judge
 from accelerator.iceberg.pruning.spark_doubts import pruning_doubt
-from accelerator.planning.plans.explain_tree import Step, counted
+from accelerator.planning.plans.explain_tree import ExplainStep, counted
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, Verdict, flags
 from rewrite.ir.expr import Column, Expr, columns
 from rewrite.reason import Declined
@@ -164,20 +164,22 @@ class Funnel:
     rows: tuple[int, int] | None
     bytes: tuple[int, int]
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """For people: what was left out, by whom."""
         found = []
         for number, by in ((self.by_partition, "partition"), (self.by_bounds, "bounds")):
             if number:
-                found.append(Step(f"left out by {by}", counted(number, "file")))
+                found.append(ExplainStep(f"left out by {by}", counted(number, "file")))
         for one in (one for one in self.indexes if one.files):
             of = f"index {one.index} ({one.kind}{'' if one.blobs == 'light' else ', by rows'})"
-            found.append(Step(f"left out by {of}", counted(one.files, "file")))
+            found.append(ExplainStep(f"left out by {of}", counted(one.files, "file")))
         if self.row_groups is not None and self.rows is not None:
             (groups, of_groups), (rows, of_rows) = self.row_groups, self.rows
             note = f"{rows:,} of {of_rows:,} rows"
             found.append(
-                Step(f"{groups:,} of {counted(of_groups, 'row group')} left by sidecars", note)
+                ExplainStep(
+                    f"{groups:,} of {counted(of_groups, 'row group')} left by sidecars", note
+                )
             )
         return tuple(found)
 

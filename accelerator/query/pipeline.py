@@ -39,17 +39,17 @@ from accelerator.query.early_errors.known_spark import is_known as is_known_spar
 from accelerator.query.early_errors.known_spark import is_release_known
 from accelerator.query.early_errors.refused_tables import ITSELF, check_tables, typed
 from accelerator.query.execution.executor import Execution
-from accelerator.query.execution.streaming import Stream, whole
+from accelerator.query.execution.streaming import PlanRun, whole
 from accelerator.query.guards.guards import Guards
 from accelerator.query.recording.plan_observers import tell
 from accelerator.query.results.batch_readers import BatchReader
 from accelerator.query.results.result import Result
-from accelerator.query.runtime.cancellation import Budget, new_tag
+from accelerator.query.runtime.cancellation import TimeBudget, new_tag
 from accelerator.query.runtime.failures import declined_for
 from accelerator.query.statements.nodes import ExplainAnalyze, Other, Query, Statement
 from accelerator.query.translation import MayLook, Translation
 from accelerator.query.virtual_tables import files_views, log_table
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.parse.bounds import CODE, TooDeepError
 from rewrite.parse.parse import unparsed
 from rewrite.reason import Declined, DeclinedError
@@ -90,7 +90,7 @@ class Queries:
         self,
         sql: str,
         dialect: str | None,
-        client: Client | None = None,
+        client: ClientContext | None = None,
         may_look: MayLook | None = None,
     ) -> Statement:
         """The statement; its query in Spark SQL, a client's names completed.
@@ -106,7 +106,7 @@ class Queries:
             self._translation.check_ours(statement)
 
     def guarded(
-        self, sql: str, user: str | None, dialect: str | None, client: Client | None = None
+        self, sql: str, user: str | None, dialect: str | None, client: ClientContext | None = None
     ) -> Statement:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
         statement = self.read(sql, dialect, client)
@@ -215,7 +215,7 @@ class Queries:
         """
         streams = self.services.streams
         streams.sweep()
-        batches = self._batches(statement, Budget(self.services.cancellation, timeout_s))
+        batches = self._batches(statement, TimeBudget(self.services.cancellation, timeout_s))
         first: tuple[pa.Schema, Metrics] | Result | None = next(batches)
         if isinstance(first, tuple):
             return streams.reader(*first, batches)
@@ -508,7 +508,7 @@ class Queries:
                 hint = f"BUILD CUBE {names} builds them anew"
                 _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
-    def _batches(self, statement: Query, budget: Budget) -> Generator[Any, None, None]:
+    def _batches(self, statement: Query, budget: TimeBudget) -> Generator[Any, None, None]:
         """Schema and figures, then the batches; the whole answer where it can't be given so.
 
         None where the session has changed from what was known of it.
@@ -533,7 +533,7 @@ class Queries:
                 answer = self._plain_query(statement, metrics, rows.plan)
             yield from whole(answer.arrow(), rows.schema)
 
-    def _begun(self, statement: Query, tag: str, started: float) -> Stream | Result | None:
+    def _begun(self, statement: Query, tag: str, started: float) -> PlanRun | Result | None:
         """The run of its plan, else its whole answer; None as of `_batches`."""
         if self._is_plain(statement):
             return self._plain_query(statement, Metrics(fallback=Declined("disabled").line))
@@ -546,7 +546,7 @@ class Queries:
             return self._run(statement, plan, cached, started, holds)
 
     def _computed(
-        self, statement: Query, rows: Stream, budget: Budget, tag: str
+        self, statement: Query, rows: PlanRun, budget: TimeBudget, tag: str
     ) -> Generator[pa.RecordBatch, None, Declined | None]:
         """The batches; why the first one can't be had, so that the plain statement answers."""
         pieces, given = rows.pieces(), False

@@ -33,13 +33,13 @@ from accelerator.query.statements.nodes import (
     Verify,
 )
 from accelerator.query.virtual_tables import log_table
-from rewrite.client import DIALECTS, SPARK, TRINO, Client, Translated
+from rewrite.client import DIALECTS, SPARK, TRINO, ClientContext, Translated
 from rewrite.dialects.qualify_names import FILES, check_name, full_name, is_odd
 from rewrite.dialects.translated_shape import TranslatedShape, translated_shape
 from rewrite.dialects.value_kinds import ANY_STATE, Columns
 from rewrite.facts import At
 from rewrite.identifiers.qualified_name import joined
-from rewrite.parse.statement_shape import Shape, shape_of
+from rewrite.parse.statement_shape import StatementShape, shape_of
 from rewrite.text.first_look import first_word
 from rewrite.text.printable import one_line
 
@@ -50,7 +50,7 @@ Rests = dict[tuple[str, ...], Mapping[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _TranslatedText:
     translated: Translated
     rests: Rests
 
@@ -59,7 +59,7 @@ def _anything(_full: TableName) -> None:
     """Allows every look."""
 
 
-_Place = tuple[Client, str]
+_Place = tuple[ClientContext, str]
 """A client without its moment, and the time zone of Spark's session."""
 
 
@@ -81,7 +81,7 @@ class Translation:
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
         self._known: Recent[_KeptText] = Recent()
-        self._known_of_clients: Recent[_Kept] = by_text()
+        self._known_of_clients: Recent[_TranslatedText] = by_text()
         self._forms: Recent[tuple[int, ...]] = by_text()
         self._shapes: Recent[_KeptShape] = by_text()
 
@@ -89,7 +89,7 @@ class Translation:
         self,
         sql: str,
         dialect: str,
-        client: Client | None = None,
+        client: ClientContext | None = None,
         may_look: MayLook | None = None,
     ) -> Statement:
         """The statement; StatementError, of a query UntranslatedError, where it can't be read.
@@ -152,7 +152,7 @@ class Translation:
         return found
 
     def query_of(
-        self, client: Client, sql: str, dialect: str, may_look: MayLook = _anything
+        self, client: ClientContext, sql: str, dialect: str, may_look: MayLook = _anything
     ) -> Translated:
         """A client's query in Spark SQL, its names completed."""
         zone = self._context.settings()["time_zone"]
@@ -174,13 +174,15 @@ class Translation:
             may_look(one)
             self._check_known(one, views=True)
         if not found.timed and not odd:
-            kept = _Kept(found, asked)
+            kept = _TranslatedText(found, asked)
             self._known_of_clients.put((sql, dialect, place), kept)
             if shape is not None:
                 self._learn(shape, client, zone, kept)
         return found
 
-    def _by_shape(self, shape: Shape, place: _Place, may_look: MayLook) -> Translated | None:
+    def _by_shape(
+        self, shape: StatementShape, place: _Place, may_look: MayLook
+    ) -> Translated | None:
         """The translation that one of another statement of the shape gives."""
         free = self._forms.get((shape.key, place))
         if not free:
@@ -190,7 +192,9 @@ class Translation:
             return None
         return known.shape.filled(shape.constants)
 
-    def _learn(self, shape: Shape, client: Client, zone: str, kept: _Kept) -> None:
+    def _learn(
+        self, shape: StatementShape, client: ClientContext, zone: str, kept: _TranslatedText
+    ) -> None:
         """Keeps what the shape's statements have in common, from the second one on."""
         place = replace(client, now=None), zone
         form = self._forms.get((shape.key, place))
@@ -219,14 +223,14 @@ class Translation:
         _, columns = self._columns(may_look)
         return all(columns(parts) == known for parts, known in rests.items())
 
-    def _catalogs(self, sql: str, client: Client) -> Collection[str]:
+    def _catalogs(self, sql: str, client: ClientContext) -> Collection[str]:
         """Those in which a statement's tables may be; one of our own only where it's asked for."""
         known = self._named(client)
         named = log_table.may_name(f"{client.catalog}.{sql}")
         own = named and not log_table.is_hidden(self._lake.catalogs)
         return [*known, log_table.CATALOG] if own else known
 
-    def _named(self, client: Client) -> Collection[str]:
+    def _named(self, client: ClientContext) -> Collection[str]:
         """The lake's catalogs that the client may name."""
         known = self._lake.catalogs
         if client.catalogs is None:
@@ -257,7 +261,7 @@ class Translation:
         if reader is not None and reader.is_absent((*full[1:-1], bare)):
             raise _unknown(full)
 
-    def full_name(self, parts: TableName, client: Client) -> TableName:
+    def full_name(self, parts: TableName, client: ClientContext) -> TableName:
         """The full name of a table that a client names."""
         return full_name(parts, client, self._named(client))
 
@@ -325,7 +329,7 @@ class _OfClient:
     """Statements of one client, by whose catalog and schema names are completed."""
 
     def __init__(
-        self, translation: Translation, client: Client, dialect: str, may_look: MayLook
+        self, translation: Translation, client: ClientContext, dialect: str, may_look: MayLook
     ) -> None:
         self._translation, self._client, self._dialect = translation, client, dialect
         self._may_look = may_look

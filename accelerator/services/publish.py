@@ -35,7 +35,7 @@ from rewrite.identifiers.quoting import text_constant
 from rewrite.render.expressions import quote
 
 if TYPE_CHECKING:
-    from accelerator.builds.segments.builder import Target
+    from accelerator.builds.segments.builder import CubeTarget
     from accelerator.engines.spark.engine import SparkEngine
     from accelerator.iceberg import PinnedTable
     from accelerator.query.runtime.services import Services
@@ -73,7 +73,7 @@ def refresh(services: Services, name: str) -> None:
         publish(services, record, None)
 
 
-def is_behind(services: Services, record: CubeRecord, target: Target) -> bool:
+def is_behind(services: Services, record: CubeRecord, target: CubeTarget) -> bool:
     """Whether it's published, and its table is of another snapshot, or gone. CatalogError."""
     if record.published is None:
         return False
@@ -153,7 +153,7 @@ def _is_alone(services: Services, table: PinnedTable) -> bool:
 
 
 def _named(
-    services: Services, record: CubeRecord, table: tuple[str, ...] | None, target: Target
+    services: Services, record: CubeRecord, table: tuple[str, ...] | None, target: CubeTarget
 ) -> tuple[str, ...]:
     """The table's full name, once it's known that the name is free or the cube's own."""
     fact = target.pinned[0]
@@ -173,7 +173,7 @@ def _named(
     return parts
 
 
-def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
+def _write(services: Services, target: CubeTarget, parts: tuple[str, ...]) -> None:
     record, name = target.record, _text(parts)
     filled = [s for s in services.builder.coverage(target).segments if s.rows]
     if not filled:

@@ -24,8 +24,8 @@ from accelerator.errors import (
     SparkElsewhereError,
     StoreError,
 )
-from accelerator.store.journals.claims import Claim, Claims, Progress
-from accelerator.store.journals.run import CANCELLED, Run
+from accelerator.store.journals.claims import Claim, Claims, TaskProgress
+from accelerator.store.journals.run import CANCELLED, FinishedRun
 from accelerator.store.journals.run_history import RunHistory
 
 _log = logging.getLogger("accelerator")
@@ -39,7 +39,7 @@ FAULTS = (AcceleratorError, OSError, MemoryError, RuntimeError, *UNFIT)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a task's run went; `done`, `twice` and `more` as in `Run`."""
+    """How a task's run went; `done`, `twice` and `more` as in `FinishedRun`."""
 
     done: int = 0
     twice: int = 0
@@ -51,14 +51,14 @@ class Reported:
     """How far a task is: written by it, read by whoever asks."""
 
     def __init__(self) -> None:
-        self.progress = Progress()
+        self.progress = TaskProgress()
 
     def __call__(self, done: int, total: int) -> None:
         """So many units of so many are done."""
-        self.progress = Progress(done, total)
+        self.progress = TaskProgress(done, total)
 
 
-class Task(Protocol):
+class ServiceTask(Protocol):
     """One piece of work that is due. Lower priorities go first, then what has been due longer.
 
     No two tasks of one `group` run at once in a process.
@@ -74,10 +74,10 @@ class Task(Protocol):
     def group(self) -> str: ...
     @property
     def state(self) -> str:
-        """What it works on, as in `Run`."""
+        """What it works on, as in `FinishedRun`."""
         ...
 
-    def is_due(self, last: Run | None, deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, deaths: int) -> bool:
         """Whether it still is, now that it's claimed; asked of what another process did before."""
         ...
 
@@ -91,10 +91,10 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueTasks:
     """What a service has to do now, and after how many seconds it's to be asked again at last."""
 
-    tasks: Sequence[Task] = ()
+    tasks: Sequence[ServiceTask] = ()
     again_s: float = 3600.0
     is_over: bool = False
     """There will never be anything more to do."""
@@ -106,30 +106,30 @@ class Service(Protocol):
     @property
     def at_once(self) -> int: ...
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """What is due now. It's cheap, asked again after each of its tasks, and raises nothing."""
         ...
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PolledService:
     """A service, its tasks that are due and don't run yet, and when it's asked again."""
 
     service: Service
-    waiting: list[Task] = field(default_factory=list)
+    waiting: list[ServiceTask] = field(default_factory=list)
     running: int = 0
     again: float = -float("inf")
     is_over: bool = False
 
 
 @dataclass(slots=True)
-class _Kept:
+class _HeldClaim:
     """A claim whose task runs, and when it was prolonged last, with which progress."""
 
     claim: Claim
     report: Reported
     stop: threading.Event
-    told: Progress = field(default_factory=Progress)
+    told: TaskProgress = field(default_factory=TaskProgress)
     at: float = 0.0
     stopped_by: str | None = None
 
@@ -154,15 +154,15 @@ class Runner:
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self._asked = [_Asked(one) for one in services]
+        self._asked = [_PolledService(one) for one in services]
         self._claims, self._threads = claims, threads
         self._history = None if claims is None else RunHistory(claims.files)
         self._by, self._began, self._keep_s = by, began, keep_s
         self._clock, self._now_ms = clock, now_ms
         self._stops: set[threading.Event] = set()
-        self._running: dict[str, tuple[Task, _Asked, threading.Thread]] = {}
+        self._running: dict[str, tuple[ServiceTask, _PolledService, threading.Thread]] = {}
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _HeldClaim] = {}
         self._lock, self._telling = threading.Lock(), threading.Lock()
         self._ending = threading.Event()
 
@@ -253,7 +253,7 @@ class Runner:
 
     # In the tasks' threads
 
-    def _do(self, task: Task) -> None:
+    def _do(self, task: ServiceTask) -> None:
         failure: BaseException | None = None
         try:
             outcome = self._outcome(task)
@@ -264,7 +264,7 @@ class Runner:
         finally:
             self._ended.put((task.key, failure))
 
-    def _outcome(self, task: Task) -> Outcome | None:
+    def _outcome(self, task: ServiceTask) -> Outcome | None:
         report, stop = Reported(), threading.Event()
         with self._lock:
             self._stops.add(stop)
@@ -279,12 +279,12 @@ class Runner:
                 return Outcome(error=error)
             if claim is None:
                 return None
-            return self._claimed(task, _Kept(claim, report, stop, at=self._clock()))
+            return self._claimed(task, _HeldClaim(claim, report, stop, at=self._clock()))
         finally:
             with self._lock:
                 self._stops.discard(stop)
 
-    def _claimed(self, task: Task, kept: _Kept) -> Outcome | None:
+    def _claimed(self, task: ServiceTask, kept: _HeldClaim) -> Outcome | None:
         claim, run = kept.claim, None
         with self._lock:
             self._kept[task.key] = kept
@@ -301,11 +301,13 @@ class Runner:
             self._end(claim, run)
 
     def _tried(
-        self, task: Task, report: Reported, stop: threading.Event, claim: Claim | None
+        self, task: ServiceTask, report: Reported, stop: threading.Event, claim: Claim | None
     ) -> Outcome | None:
         """How it went; None where it isn't due any more."""
         try:
-            if claim is not None and not task.is_due(Run.from_json(claim.last), claim.deaths):
+            if claim is not None and not task.is_due(
+                FinishedRun.from_json(claim.last), claim.deaths
+            ):
                 return None
             return task.run(report, stop)
         except SparkElsewhereError:
@@ -313,9 +315,11 @@ class Runner:
         except FAULTS as error:
             return Outcome(error=error)
 
-    def _told(self, task: Task, kept: _Kept, began_ms: int, outcome: Outcome) -> Run:
+    def _told(
+        self, task: ServiceTask, kept: _HeldClaim, began_ms: int, outcome: Outcome
+    ) -> FinishedRun:
         """The run as it's kept; one that was told to stop with all the others didn't fail."""
-        error, before = outcome.error, Run.from_json(kept.claim.last)
+        error, before = outcome.error, FinishedRun.from_json(kept.claim.last)
         code, text = getattr(error, "code", "error"), str(error)
         stopped = isinstance(error, CancelledError)
         cancelled = stopped and kept.stopped_by is not None
@@ -326,7 +330,7 @@ class Runner:
         if error is not None and (cancelled or not stopped):
             same = before is not None and before.state == task.state
             failures = 1 + (before.failures if before is not None and same else 0)
-        return Run(
+        return FinishedRun(
             began_ms=began_ms,
             ended_ms=self._now_ms(),
             state=task.state,
@@ -338,7 +342,7 @@ class Runner:
             code=code if failures else None,
         )
 
-    def _end(self, claim: Claim, run: Run | None) -> None:
+    def _end(self, claim: Claim, run: FinishedRun | None) -> None:
         """Tells the end; of a task that wasn't due any more what was told before."""
         try:
             claim.end(claim.last if run is None else run.to_json())
@@ -361,7 +365,7 @@ class Runner:
                     one.told, one.at = progress, now
                     self._prolong(one.claim, progress)
 
-    def _look(self, one: _Kept) -> None:
+    def _look(self, one: _HeldClaim) -> None:
         """Stops the task where somebody has asked for that."""
         try:
             by = None if one.stop.is_set() else one.claim.asked_to_stop()
@@ -371,7 +375,7 @@ class Runner:
             one.stopped_by = by
             one.stop.set()
 
-    def _prolong(self, claim: Claim, progress: Progress) -> None:
+    def _prolong(self, claim: Claim, progress: TaskProgress) -> None:
         held = claim.held
         try:
             if held and not claim.prolong(progress) and claim.key in self._kept:

@@ -45,8 +45,8 @@ from accelerator.query.statements.nodes import (
     NotBuilt,
     OptimizeTable,
     PublishCube,
-    RefreshCube,
-    RefreshIndex,
+    SetCubeRefresh,
+    SetIndexRefresh,
     ShowAdviceResults,
     ShowConstraints,
     ShowCoverage,
@@ -69,7 +69,7 @@ from accelerator.services.ddl.cubes import create, estimate, recycle_bin
 from accelerator.services.ddl.cubes.build_handle import Build, start_build
 from accelerator.services.refresh import ddl as refreshing
 from accelerator.services.vacuum import vacuum as vacuuming
-from accelerator.services.vacuum.vacuum import Scope
+from accelerator.services.vacuum.vacuum import VacuumScope
 from accelerator.store import BESIDE, CubeRecord, Report
 from rewrite.identifiers.qualified_name import joined
 
@@ -364,7 +364,7 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
     if table is None:
         raise no_such_table(services, joined(statement.table))
     services.frames.sweep()  # what nobody reads any more holds nothing back
-    scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
+    scope = VacuumScope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
     return vacuuming.vacuum(services, table, scope, then=services.log.tidy)
 
 
@@ -386,8 +386,8 @@ _RUN: Mapping[type, Run] = {
     CreateIndex: _create_index,
     BuildIndex: indexing.build_named,
     DropIndex: _drop_index,
-    RefreshCube: refreshing.set_cube,
-    RefreshIndex: refreshing.set_index,
+    SetCubeRefresh: refreshing.set_cube,
+    SetIndexRefresh: refreshing.set_index,
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,

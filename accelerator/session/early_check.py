@@ -29,8 +29,8 @@ from accelerator.query.statements.nodes import (
     ExplainAccelerate,
     ExplainWhyNot,
     PublishCube,
-    RefreshCube,
-    RefreshIndex,
+    SetCubeRefresh,
+    SetIndexRefresh,
     Statement,
 )
 from rewrite.analysis.unknown_names import unknown_name
@@ -39,8 +39,8 @@ from rewrite.client import SPARK
 if TYPE_CHECKING:
     from accelerator.common.config.config import Config
 
-_OF_CUBES = (BuildCube, CompactCube, DropCube, PublishCube, RefreshCube)
-_OF_INDEXES = (BuildIndex, DropIndex, RefreshIndex)
+_OF_CUBES = (BuildCube, CompactCube, DropCube, PublishCube, SetCubeRefresh)
+_OF_INDEXES = (BuildIndex, DropIndex, SetIndexRefresh)
 _ANSWERED = (ExplainAccelerate, ExplainWhyNot, PublishCube)
 """What has no error for a name in a query, or names a table that is to be made."""
 

@@ -50,7 +50,7 @@ from accelerator.query.statements.nodes import (
 )
 from accelerator.services.verification.sampling import Sampling
 from accelerator.store import Store
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.identifiers.qualified_name import parts_of
 from rewrite.text.printable import printable, some_of
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from accelerator.query.explain.explanation import Explained
     from accelerator.services.advisor.report import Advised
     from accelerator.services.advisor.results import AdviceResult
-    from accelerator.services.maintenance.daemon import Schedule, Vacuumed, Watch
+    from accelerator.services.maintenance.daemon import RoundWatch, Schedule, Vacuumed
     from accelerator.services.refresh.service import Refreshed, RefreshWatch
     from accelerator.services.runner import Service
     from accelerator.services.statistics.build import BuiltStatistics
@@ -153,7 +153,7 @@ class Accelerator:
         *,
         user: str | None = None,
         dialect: str | None = None,
-        client: Client | None = None,
+        client: ClientContext | None = None,
         timeout_s: float | None = None,
     ) -> Result:
         """Runs any statement; the cheapest engine that is proven right answers.
@@ -182,7 +182,7 @@ class Accelerator:
         *,
         user: str | None = None,
         dialect: str | None = None,
-        client: Client | None = None,
+        client: ClientContext | None = None,
         timeout_s: float | None = None,
     ) -> BatchReader:
         """As `query`, but the rows come piece by piece where they can.
@@ -350,7 +350,7 @@ class Accelerator:
         analyze: bool = False,
         user: str | None = None,
         dialect: str | None = None,
-        client: Client | None = None,
+        client: ClientContext | None = None,
         timeout_s: float | None = None,
     ) -> Explained:
         """How it's answered, as text or JSON; a notebook shows it as HTML.
@@ -513,7 +513,7 @@ class Accelerator:
         rounds: int | None = None,
         metrics: str | None = None,
         hosts: Sequence[str] = (),
-        watch: Watch | None = None,
+        watch: RoundWatch | None = None,
         tell_refresh: Callable[[Refreshed], None] = lambda _: None,
         watch_refresh: RefreshWatch | None = None,
         tell_advice: Callable[[Advised], None] = lambda _: None,
@@ -534,11 +534,13 @@ class Accelerator:
         from accelerator.services.maintenance.daemon import maintain
         from accelerator.services.maintenance.query_log_tidying import Tidying
         from accelerator.services.refresh.service import Refresh
-        from accelerator.services.vacuum.vacuum import Scope, vacuum_stored
+        from accelerator.services.vacuum.vacuum import VacuumScope, vacuum_stored
         from accelerator.store.journals.claims import Claims
 
         def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
-            return vacuum_stored(self.services, table_uuid, parts, Scope(full, schedule.snapshots))
+            return vacuum_stored(
+                self.services, table_uuid, parts, VacuumScope(full, schedule.snapshots)
+            )
 
         with ExitStack() as ends:
             if metrics is not None:

@@ -8,33 +8,33 @@ from accelerator.store.log.registry import RegistryVersion
 from accelerator.store.log.table_version import TableVersion
 from accelerator.store.records import (
     BESIDE,
+    BuildJob,
     CoveredFile,
     CubeRecord,
     DroppedCube,
     EdgeCount,
     IndexRecord,
-    Job,
     SegmentRecord,
 )
 from accelerator.store.store import Store, segment_id
-from accelerator.store.vacuum.retention import Line, Report, Retention
+from accelerator.store.vacuum.retention import Report, Retention, VacuumLine
 
 __all__ = [
     "BESIDE",
     "Added",
+    "BuildJob",
     "CoveredFile",
     "CubeRecord",
     "DroppedCube",
     "EdgeCount",
     "IndexRecord",
-    "Job",
-    "Line",
     "RegistryVersion",
     "Report",
     "Retention",
     "SegmentRecord",
     "Store",
     "TableVersion",
+    "VacuumLine",
     "local_folders",
     "local_path",
     "segment_id",

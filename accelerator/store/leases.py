@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from accelerator.errors import StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 
 LEASE_MS = 600_000
 # The reader stops trusting a lease this long before it ends, and the vacuum starts ignoring it this
@@ -45,7 +45,7 @@ class Lease:
         return not now_ms - MARGIN_MS <= self.expires_ms <= now_ms + _FUTURE_MS
 
 
-def leases_of(files: Files, table_uuid: str, folder: str = VERSIONS) -> list[Lease]:
+def leases_of(files: StoreFiles, table_uuid: str, folder: str = VERSIONS) -> list[Lease]:
     """All leases on a table's versions or snapshots, ended ones too; one listing."""
     found = []
     for path in files.list(_folder(table_uuid, folder)):
@@ -56,7 +56,7 @@ def leases_of(files: Files, table_uuid: str, folder: str = VERSIONS) -> list[Lea
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _OwnLease:
     """A lease of ours. Readings up to that number, which began before it, may use `version`.
 
     Later ones use no version before `mark`, the lowest that was seen under it; None: nothing was.
@@ -82,7 +82,7 @@ class Leases:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         now_ms: Callable[[], int],
         *,
         writable: bool,
@@ -91,7 +91,7 @@ class Leases:
     ) -> None:
         self.process, self._folder = process or uuid.uuid4().hex, folder
         self._files, self._now_ms, self._writable = files, now_ms, writable
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _OwnLease] = {}
         self._readings: set[int] = set()
         self._count = self._files_written = 0
         self._retry_ms = 0
@@ -197,7 +197,7 @@ class Leases:
     def _backs_off(self, now: int) -> bool:
         return self._retry_ms - 60_000 <= now < self._retry_ms
 
-    def _in_use(self, held: _Held) -> int | None:
+    def _in_use(self, held: _OwnLease) -> int | None:
         """The oldest version that a reading may use under a lease; None where none does."""
         oldest = []
         if any(one <= held.reading for one in self._readings):
@@ -206,7 +206,7 @@ class Leases:
             oldest.append(held.mark)
         return min(oldest, default=None)
 
-    def _mark(self, table_uuid: str, held: _Held, version: int) -> None:
+    def _mark(self, table_uuid: str, held: _OwnLease, version: int) -> None:
         """Remembers that a version is used under a lease, which may end soon if nobody did."""
         if any(one > held.reading for one in self._readings):
             mark = version if held.mark is None else min(held.mark, version)
@@ -221,7 +221,7 @@ class Leases:
         in_use = None if held is None else self._in_use(held)
         oldest = version if in_use is None else min(version, in_use)
         self._files_written += 1
-        new = _Held("", oldest, since, None, self._count, now, now + LEASE_MS)
+        new = _OwnLease("", oldest, since, None, self._count, now, now + LEASE_MS)
         name = f"{oldest:020d}-{new.expires_ms:015d}-{self.process}-{self._files_written}.json"
         new = replace(new, path=f"{_folder(table_uuid, self._folder)}/{name}")
         try:
@@ -250,7 +250,7 @@ class Leases:
             self.renew()
 
 
-def _is_known(held: _Held | None, version: int) -> bool:
+def _is_known(held: _OwnLease | None, version: int) -> bool:
     """Whether nothing is to be remembered of a version, and nothing to be asked."""
     if held is None or held.since is None or held.mark is None:
         return False

@@ -295,7 +295,7 @@ def artifacts_prefix(table_uuid: str, cube_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BuildJob:
     """A running build: it writes its artifacts under `uri`, and nowhere else.
 
     `process` is the one whose lease tells that the build lives; empty in an older release's log.

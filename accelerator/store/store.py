@@ -29,7 +29,7 @@ from accelerator.errors import (
 )
 from accelerator.store.add_segments import Added, add_segments, holds
 from accelerator.store.files.entries import is_draft
-from accelerator.store.files.files import Files, local_folders, local_path, open_files
+from accelerator.store.files.files import StoreFiles, local_folders, local_path, open_files
 from accelerator.store.files.names import name_of, strays
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log.chunks import read_json
@@ -38,9 +38,9 @@ from accelerator.store.log.table_log import TableLog
 from accelerator.store.log.table_version import TableVersion
 from accelerator.store.log.versioned_log import VersionedLog
 from accelerator.store.records import (
+    BuildJob,
     CubeRecord,
     IndexRecord,
-    Job,
     SegmentRecord,
     artifacts_prefix,
 )
@@ -55,7 +55,7 @@ class Store:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         *,
         max_age_s: float = 0.0,
         read_only: bool = False,
@@ -101,7 +101,7 @@ class Store:
         return cls(files, max_age_s=max_age_s, read_only=read_only, now_ms=now_ms)
 
     @property
-    def files(self) -> Files:
+    def files(self) -> StoreFiles:
         """Its files, for what stands beside the versions: the query log."""
         return self._files
 
@@ -316,7 +316,7 @@ class Store:
         segments: Iterable[SegmentRecord],
         *,
         replaces: Iterable[int] = (),
-        job: Job | None = None,
+        job: BuildJob | None = None,
     ) -> Added:
         """Commits segments, all in one version, and removes those that they replace.
 
@@ -356,12 +356,12 @@ class Store:
 
     # Jobs and artifacts
 
-    def begin_job(self, table_uuid: str, cube_id: str) -> Job:
+    def begin_job(self, table_uuid: str, cube_id: str) -> BuildJob:
         """Writes the transaction log of a build, then hands out the prefix it may write under."""
         self.check_writable()
         job_id = uuid.uuid4().hex
         process = self._leases.process
-        job = Job(job_id, table_uuid, cube_id, "", self._now_ms(), process)
+        job = BuildJob(job_id, table_uuid, cube_id, "", self._now_ms(), process)
         job = replace(job, uri=self._files.uri(job.prefix))
         self.table(table_uuid)  # a build that reads holds a lease, by which it's known to live
         data = json.dumps(job.to_json(), sort_keys=True).encode()
@@ -369,17 +369,17 @@ class Store:
         self._files.create(_job_path(table_uuid, job_id), data)
         return job
 
-    def finish_job(self, job: Job) -> None:
+    def finish_job(self, job: BuildJob) -> None:
         """Removes a build's transaction log; twice is no error."""
         self.check_writable()
         self._files.delete([_job_path(job.table_uuid, job.id)])
 
-    def jobs(self, table_uuid: str) -> tuple[Job, ...]:
+    def jobs(self, table_uuid: str) -> tuple[BuildJob, ...]:
         """The builds that have begun and not finished, killed ones included."""
         found = (self._job(path) for path in self._files.list(f"tables/{table_uuid}/jobs"))
         return tuple(sorted((job for job in found if job), key=lambda job: job.started_ms))
 
-    def artifacts(self, job: Job) -> dict[str, int]:
+    def artifacts(self, job: BuildJob) -> dict[str, int]:
         """URI → bytes of every file that a job has written so far; one listing."""
         # Not a size per name: a vacuum that took the build for dead may delete them meanwhile.
         return self._artifacts(self._relative(job.uri))
@@ -442,7 +442,7 @@ class Store:
         """So many bytes of an artifact; fewer where it ends before, FileNotFoundError if gone."""
         return self._files.read_range(self._relative(uri), offset, length)
 
-    def write_artifact(self, job: Job, name: str, data: bytes) -> str:
+    def write_artifact(self, job: BuildJob, name: str, data: bytes) -> str:
         """Writes a whole file under a job's prefix; its URI. A name is written once."""
         self.check_writable()
         uri = f"{job.uri}/{name}"
@@ -476,7 +476,7 @@ class Store:
         from accelerator.store.vacuum.expiry import expire
         from accelerator.store.vacuum.orphans import sweep
         from accelerator.store.vacuum.registry import vacuum_registry
-        from accelerator.store.vacuum.vacuum import Scene, vacuum
+        from accelerator.store.vacuum.vacuum import VacuumContext, vacuum
 
         if not dry_run:
             self.check_writable()
@@ -488,7 +488,9 @@ class Store:
         log = own._table_log(table_uuid)
         pace = Pace(retention.deletes_per_s, self._clock, self._sleep)
         now_ms = self._now_ms()
-        scene = Scene(files, log.log, log.chunks, table_uuid, retention, now_ms, report, pace)
+        scene = VacuumContext(
+            files, log.log, log.chunks, table_uuid, retention, now_ms, report, pace
+        )
         vacuum(scene, expire(scene, own._registry, unusable), own.jobs(table_uuid))
         if full:
             sweep(scene, lambda: own.jobs(table_uuid))
@@ -521,7 +523,7 @@ class Store:
     def _forget(self, cube: CubeRecord | IndexRecord) -> None:
         self._table(cube.table_uuid).commit(lambda table: table.without_cube(cube.id))
 
-    def _check_job(self, job: Job) -> None:
+    def _check_job(self, job: BuildJob) -> None:
         """The errors of a build whose segments nobody wants any more.
 
         A vacuum removes a log, then commits, then deletes: so its commit takes the number that
@@ -536,7 +538,9 @@ class Store:
         if job.cube_id not in registry.building:
             raise _dropped(recycled=job.cube_id in registry.owned)
 
-    def _check_files(self, table: TableVersion, offered: Iterable[SegmentRecord], job: Job) -> None:
+    def _check_files(
+        self, table: TableVersion, offered: Iterable[SegmentRecord], job: BuildJob
+    ) -> None:
         """The error of a segment over an artifact of another build, which is garbage by now."""
         root = self._files.uri(f"tables/{job.table_uuid}/cubes/")
         for one in offered:
@@ -548,7 +552,7 @@ class Store:
                         hint="build again; another build or a vacuum was first",
                     )
 
-    def _check_owner(self, job: Job) -> None:
+    def _check_owner(self, job: BuildJob) -> None:
         """Forgets what was just committed if its cube is gone since it was asked for.
 
         A DROP leaves the registry, then forgets the cube's segments: so it sees ours, or we see
@@ -558,11 +562,11 @@ class Store:
             self._table(job.table_uuid).commit(lambda table: table.without_cube(job.cube_id))
             raise _dropped()
 
-    def _job(self, path: str) -> Job | None:
+    def _job(self, path: str) -> BuildJob | None:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = read_json(self._files.read(path).decode())
-            job = Job(
+            job = BuildJob(
                 name_of(raw["id"]),
                 name_of(raw["table_uuid"]),
                 name_of(raw["cube_id"]),

@@ -252,20 +252,20 @@ def _tools(tree: Path) -> list[tuple[str, str]]:
 
 def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
     """Returns a function that asks one statement of Trino's, by metadata or by a plan."""
-    from accelerator.gateway.access.grants import Access
+    from accelerator.gateway.access.grants import UserAccess
     from accelerator.gateway.catalog import Given as GatewayFacts
     from accelerator.gateway.catalog import Metadata
     from accelerator.gateway.trino.requests import nodes
     from accelerator.gateway.trino.requests.parse import request
-    from rewrite.client import Client
+    from rewrite.client import ClientContext
 
     metadata = Metadata(session.services.lake, version="476")
     capable = frozenset(("PARAMETRIC_DATETIME",))
     asks = nodes.ClientSession(user="ann", catalog="lake", schema="ssb", capabilities=capable)
-    client = Client(
+    client = ClientContext(
         catalog="lake", schema="ssb", user="ann", time_zone="UTC", version="476", now=_NOW
     )
-    sees = Access.all().sees
+    sees = UserAccess.all().sees
 
     def ask(sql: str) -> dict[str, Any]:
         try:
@@ -273,12 +273,12 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
             if isinstance(asked, nodes.Refused | nodes.KillQuery):
                 return {"by": "refused", "code": type(asked).__name__}
             if isinstance(asked, nodes.Explain):
-                asked = nodes.Run(asked.sql)
+                asked = nodes.RunStatement(asked.sql)
             if isinstance(asked, nodes.OfSession):
                 return {"by": "metadata"}
             if metadata.answer(asked, asks, sees, GatewayFacts(), lambda _full: None) is not None:
                 return {"by": "metadata"}
-            if not isinstance(asked, nodes.Run):
+            if not isinstance(asked, nodes.RunStatement):
                 return {"by": "refused", "code": type(asked).__name__}
             statement = session.queries.read(asked.sql, "trino", client)
             return of_plan(session.queries.plan(statement)[0])

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cubes.definition import CubeDefinition, Table, define
+from cubes.definition import CubeDefinition, CubeTable, define
 from cubes.match.match import match
 from cubes.match.occurrence_view import translated
-from cubes.match_result import Final, Match, Slot
+from cubes.match_result import Final, Match, StateSlot
 from rewrite.errors import DefinitionError
 from rewrite.facts import At
 from rewrite.ir.block import Block, Output
@@ -29,7 +29,7 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
         return Declined("fact_null_supplying")
     if block.rows:
         names = [(o.table, o.alias) for o in block.occurrences]
-        tables = tuple(Table(t.name, t.uuid, alias, None) for t, alias in names)
+        tables = tuple(CubeTable(t.name, t.uuid, alias, None) for t, alias in names)
         return CubeDefinition(tables, (), (), (), (), ()), Match(fact, (), (), (), ())
     order = [fact, *(o.index for o in block.occurrences if o.index != fact)]
     to = {old: new for new, old in enumerate(order)}
@@ -71,7 +71,7 @@ def _counted_by_keys(matched: Match) -> Match:
 
     Nothing merges with these rows, and engines group faster than they gather values.
     """
-    slots: list[Slot] = []
+    slots: list[StateSlot] = []
     finals: list[Final] = []
     for final in matched.finals:
         own = [matched.slots[place] for place in final.slots]
@@ -83,9 +83,9 @@ def _counted_by_keys(matched: Match) -> Match:
     return replace(matched, slots=tuple(slots), finals=tuple(finals))
 
 
-def _key(call: Aggregate, slot: Slot) -> Slot:
+def _key(call: Aggregate, slot: StateSlot) -> StateSlot:
     """What's counted: NULL, which isn't, in rows that FILTER leaves out."""
     argument = call.args[0]
     if call.where is not None:
         argument = Call("case", (call.where, argument, NULL), argument.type)
-    return Slot("key", argument, None, slot.cube, argument.type or "")
+    return StateSlot("key", argument, None, slot.cube, argument.type or "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
-from cubes.definition import CubeDefinition, Dimension, State, Table
+from cubes.definition import CubeDefinition, CubeTable, Dimension, StoredState
 from cubes.degenerate.block_cube import itself
 from cubes.match.match import match
 from cubes.match_result import Match
@@ -99,17 +99,17 @@ def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:
         found = dict.fromkeys(c for e in wanted for c in _sorted(columns(e)))
         if all(c.field_id in fixed for c in found):
             grouped |= found
-    states: dict[tuple[str, Column | None], State]
-    states = {("rows", None): State("rows", None, None, "bigint")}
+    states: dict[tuple[str, Column | None], StoredState]
+    states = {("rows", None): StoredState("rows", None, None, "bigint")}
     for call in block.aggregates:
         argument = call.args[0] if len(call.args) == 1 else None
         kinds = _KINDS.get(call.function, ())
         if isinstance(argument, Column) and argument not in grouped and argument.type is not None:
             for kind in kinds:
                 type_ = "bigint" if kind == "count" else argument.type
-                states[kind, argument] = State(kind, argument, None, type_)
+                states[kind, argument] = StoredState(kind, argument, None, type_)
     return CubeDefinition(
-        tables=(Table(fact.table.name, fact.table.uuid, fact.alias, None),),
+        tables=(CubeTable(fact.table.name, fact.table.uuid, fact.alias, None),),
         left_edges=(),
         conjuncts=(),
         dimensions=tuple(Dimension(c.name, c) for c in grouped),

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from cubes import kll
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
-from cubes.match.occurrence_view import View
-from cubes.match_result import Final, Slot
+from cubes.match.occurrence_view import OccurrenceView
+from cubes.match_result import Final, StateSlot
 from cubes.measures import ROWS, sketch_size
 from cubes.states import STATES
 from rewrite import types
@@ -41,10 +41,10 @@ _WEIGHTED_DIGITS = 19
 class Deriver:
     """Collects the slots that the block's aggregates need; `finals` is the whole answer."""
 
-    def __init__(self, cube: CubeDefinition, view: View, block: Block, fact: int) -> None:
+    def __init__(self, cube: CubeDefinition, view: OccurrenceView, block: Block, fact: int) -> None:
         self._cube, self._expressed, self._block, self._fact = cube, view.expressed, block, fact
         self._find, self._states = view.classes.find, view.states
-        self.slots: list[Slot] = []
+        self.slots: list[StateSlot] = []
         self.bounded: list[tuple[int, int, str]] = []
         self._rows = self._states["rows", None, None]
 
@@ -95,7 +95,7 @@ class Deriver:
         if argument.type is None or where is not None:
             return None
         return Final(
-            aggregate, None, (self._add(Slot("key", argument, None, cube, argument.type)),)
+            aggregate, None, (self._add(StateSlot("key", argument, None, cube, argument.type)),)
         )
 
     def _slot(self, kind: str, argument: Expr | None, where: Expr | None, wanted: int) -> int:
@@ -105,7 +105,7 @@ class Deriver:
         size = self._size(kind, argument, stored, wanted) if STATES[kind].sized else 0
         if stored is not None:
             column = self._cube.state_column(stored)
-            return self._add(Slot(kind, argument, where, column, type_, size))
+            return self._add(StateSlot(kind, argument, where, column, type_, size))
         if where is not None:
             # A condition on dimensions is true for all rows of a cell or for none.
             condition = self._expressed.predicate(where)
@@ -114,7 +114,7 @@ class Deriver:
         else:
             cube = self._cube_value(kind, argument)
         type_ = self._slot_type(kind, cube, type_)
-        return self._add(Slot(kind, argument, where, cube, type_, size))
+        return self._add(StateSlot(kind, argument, where, cube, type_, size))
 
     def _size(self, kind: str, argument: Expr | None, stored: int | None, wanted: int) -> int:
         """The size of the stored sketch, which must be as fine as the statement asks."""
@@ -134,7 +134,7 @@ class Deriver:
     def _slot_type(kind: str, cube: Expr, type_: str) -> str:
         return cube.type if kind == "sum" and cube.type is not None else type_
 
-    def _add(self, slot: Slot) -> int:
+    def _add(self, slot: StateSlot) -> int:
         if slot in self.slots:
             return self.slots.index(slot)
         self.slots.append(slot)
@@ -261,7 +261,7 @@ class Deriver:
 
 
 def unsigned_calls(
-    cube: CubeDefinition, finals: Iterable[Final], slots: Sequence[Slot]
+    cube: CubeDefinition, finals: Iterable[Final], slots: Sequence[StateSlot]
 ) -> frozenset[Aggregate]:
     """Returns min and max that read a floating dimension, whose zeros have lost their sign."""
     dimensions = {

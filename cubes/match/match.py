@@ -17,7 +17,7 @@ from itertools import permutations, product
 from cubes.definition import CubeDefinition
 from cubes.match.derive_aggregates import Deriver
 from cubes.match.dimension_expressions import check_delta
-from cubes.match.occurrence_view import View, translated
+from cubes.match.occurrence_view import OccurrenceView, translated
 from cubes.match_result import Delta, Match, Needs
 from rewrite.bind.select import loose_columns
 from rewrite.ir.block import Block, equal_columns
@@ -179,7 +179,7 @@ class _Attempt:
         )
         return Match(self._fact, keys, where, tuple(deriver.slots), finals, needs, delta)
 
-    def _joined(self, view: View) -> Iterator[Delta]:
+    def _joined(self, view: OccurrenceView) -> Iterator[Delta]:
         """The delta as it's joined: its inner occurrences, then each left edge in order."""
         for occurrence in sorted(self._delta - self._block.null_supplied):
             yield Delta(occurrence)
@@ -191,12 +191,12 @@ class _Attempt:
         """The cube's expression in the block's occurrences."""
         return translated(expr, self._inverse)
 
-    def _view(self, padded: tuple[Expr, ...]) -> View:
+    def _view(self, padded: tuple[Expr, ...]) -> OccurrenceView:
         """The cube in the block's occurrences; kept with the cube, since statements repeat."""
         key = (tuple(sorted(self._inverse.items())), padded, self._delta)
-        view: View | None = self._cube.views.get(key)
+        view: OccurrenceView | None = self._cube.views.get(key)
         if view is None:
-            view = View.of(self._cube, self._inverse, padded, self._delta)
+            view = OccurrenceView.of(self._cube, self._inverse, padded, self._delta)
             if len(self._cube.views) < _VIEWS_MAX:
                 self._cube.views[key] = view
         return view

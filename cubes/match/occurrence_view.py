@@ -18,7 +18,7 @@ _ABSENT = 10_000
 
 
 @dataclass(frozen=True)
-class View:
+class OccurrenceView:
     """`conjuncts` hold on every row of the cube, as do `classes`; `done` are their canonical forms.
 
     `states` finds a stored state by kind, canonical argument and canonical filter.
@@ -37,7 +37,7 @@ class View:
         inverse: Mapping[int, int],
         padded: tuple[Expr, ...],
         delta: Set[int] = frozenset(),
-    ) -> View:
+    ) -> OccurrenceView:
         """The view under a mapping of the cube's occurrences; `padded` conjuncts hold as well.
 
         Columns of the `delta`'s occurrences stand for themselves.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cubes.match_result import Match, Slot
+from cubes.match_result import Match, StateSlot
 
 
 def aligned(match: Match, other: Match) -> Match | None:
@@ -18,7 +18,7 @@ def aligned(match: Match, other: Match) -> Match | None:
     """
     if len(match.keys) != len(other.keys) or len(match.finals) != len(other.finals):
         return None
-    found: dict[int, Slot] = {}
+    found: dict[int, StateSlot] = {}
     for mine, theirs in zip(match.finals, other.finals, strict=True):
         if mine.measure is not theirs.measure or len(mine.slots) != len(theirs.slots):
             return None
@@ -30,6 +30,6 @@ def aligned(match: Match, other: Match) -> Match | None:
     return replace(other, slots=tuple(found[i] for i in range(len(match.slots))))
 
 
-def _is_same(slot: Slot, other: Slot | None) -> bool:
+def _is_same(slot: StateSlot, other: StateSlot | None) -> bool:
     kept = (slot.kind, slot.type, slot.size)
     return other is not None and kept == (other.kind, other.type, other.size)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cubes.match_result import Final, Match, Slot
+from cubes.match_result import Final, Match, StateSlot
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Aggregate
 
 
 @dataclass(frozen=True)
-class Layout:
+class SlotLayout:
     """A match of the whole block, whose slots are those of its groups; each group's `places`."""
 
     match: Match
@@ -24,12 +24,12 @@ class Layout:
 
 def layout_of(
     block: Block, groups: Sequence[Sequence[Aggregate]], matches: Sequence[Match]
-) -> Layout | None:
+) -> SlotLayout | None:
     """The layout of the block's aggregates in groups, each of a match of a block with these alone.
 
     None where a match finishes fewer or other aggregates than its group has.
     """
-    slots: list[Slot] = []
+    slots: list[StateSlot] = []
     finals: dict[Aggregate, Final] = {}
     places = []
     for calls, match in zip(groups, matches, strict=True):
@@ -45,4 +45,4 @@ def layout_of(
         return None
     ordered = tuple(finals[call] for call in block.aggregates)
     whole = replace(matches[0], where=(), slots=tuple(slots), finals=ordered, delta=())
-    return Layout(whole, tuple(places))
+    return SlotLayout(whole, tuple(places))

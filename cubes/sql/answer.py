@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cubes.match_result import Final, Match, Slot
+from cubes.match_result import Final, Match, StateSlot
 from cubes.may_raise import may_overflow, may_raise
 from cubes.states import STATES, may_leave, size_of, sum_that_fits
 from rewrite.ir.block import Block
@@ -172,7 +172,7 @@ def answer_sql(
         for one in match.finals
         if _may_leave(one, match) and one.slots[0] in sized
     }
-    return _final(block, match, dialect, _Cells(from_, keys, keys, slots, sizes))
+    return _final(block, match, dialect, _AggregatedText(from_, keys, keys, slots, sizes))
 
 
 def _sized(match: Match, facts: Sequence[RawSource], dialect: Dialect) -> tuple[int, ...]:
@@ -199,7 +199,7 @@ def _may_leave(final: Final, match: Match) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _AggregatedText:
     """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
 
     `sizes` are the columns that tell how much the numbers of some sums may add up to.
@@ -214,13 +214,13 @@ class _Cells:
 
 def _only_segments(
     match: Match, dialect: Dialect, source: SegmentSource, delta: Sequence[str]
-) -> _Cells:
+) -> _AggregatedText:
     """Without raw rows the segments' own columns are aggregated: DuckDB plans that sooner."""
     render = _cell_renderer(match, dialect)
     keys = tuple(_key(k, render, dialect) for k in match.keys)
     groups = tuple(_group(k, text, dialect) for k, text in zip(match.keys, keys, strict=True))
     slots = tuple(render.text(slot.cube) for slot in match.slots)
-    return _Cells(_cells_from(match, render, source, delta), keys, groups, slots)
+    return _AggregatedText(_cells_from(match, render, source, delta), keys, groups, slots)
 
 
 def _cell_renderer(match: Match, dialect: Dialect) -> Renderer:
@@ -410,7 +410,7 @@ def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer
     return text
 
 
-def _argument(slot: Slot, render: Renderer) -> str:
+def _argument(slot: StateSlot, render: Renderer) -> str:
     """What the state is of, NULL in rows that a filter leaves out."""
     argument = "1" if slot.argument is None else render.text(slot.argument)
     if slot.where is None:
@@ -418,7 +418,7 @@ def _argument(slot: Slot, render: Renderer) -> str:
     return f"CASE WHEN {render.text(slot.where)} THEN {argument} END"
 
 
-def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
+def _state_text(slot: StateSlot, render: Renderer, dialect: Dialect) -> str:
     argument = _argument(slot, render)
     type_ = "int" if slot.argument is None else slot.argument.type
     kind = STATES[slot.kind]
@@ -438,7 +438,7 @@ def summed(match: Match) -> frozenset[Expr]:
     return frozenset(one for one in found if one is not None)
 
 
-def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
+def _final(block: Block, match: Match, dialect: Dialect, cells: _AggregatedText) -> str:
     finals = {f.aggregate: f for f in match.finals}
 
     def aggregate(call: Aggregate) -> str:
@@ -527,7 +527,9 @@ def _in_turn(conditions: Sequence[str]) -> str:
     return text
 
 
-def _grouped(block: Block, dialect: Dialect, cells: _Cells, items: list[str], having: str) -> str:
+def _grouped(
+    block: Block, dialect: Dialect, cells: _AggregatedText, items: list[str], having: str
+) -> str:
     """The items of each group; of grouping sets, the groups of each."""
     if not block.sets:
         text = f"SELECT {', '.join(items)} FROM {cells.from_}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from cubes.definition import CubeDefinition, Edge, State, state_key
+from cubes.definition import CubeDefinition, Edge, StoredState, state_key
 from cubes.states import STATES, as_rows_have_it
 from rewrite.ir.expr import Column, Expr, Literal, columns, transform
 from rewrite.reason import DeclinedError
@@ -170,7 +170,7 @@ def _type(type_: str | None, dialect: Dialect) -> str:
     return spark_type(type_) if dialect == "spark" else duckdb_type(type_ or "")
 
 
-def state_sql(state: State, render: Renderer) -> str:
+def state_sql(state: StoredState, render: Renderer) -> str:
     """The aggregate that computes the state from rows, cast to the type it is stored in."""
     argument = "1" if state.argument is None else render.text(state.argument)
     kind = STATES[state.kind]
@@ -271,7 +271,7 @@ def _dimensions(cube: CubeDefinition) -> list[str]:
     return [f"d{i}" for i in range(len(cube.dimensions))]
 
 
-def _merges_exactly(state: State) -> bool:
+def _merges_exactly(state: StoredState) -> bool:
     return bool(STATES[state.kind].merge) and not (state.kind == "sum" and state.type in FLOATING)
 
 
@@ -294,7 +294,7 @@ def _cells_select(
     return f"{text} GROUP BY {', '.join(dimensions)} ORDER BY {order}"
 
 
-def _merged(cube: CubeDefinition, index: int, state: State) -> str:
+def _merged(cube: CubeDefinition, index: int, state: StoredState) -> str:
     column = f"s{index}"
     merge = STATES[state.kind].merge
     if merge:
@@ -314,12 +314,12 @@ def _merged(cube: CubeDefinition, index: int, state: State) -> str:
     return f"(SUM({column}) + {between})"
 
 
-def _of_values(_cube: CubeDefinition, index: int, state: State) -> str:
+def _of_values(_cube: CubeDefinition, index: int, state: StoredState) -> str:
     text = STATES[state.kind].build(f"s{index}", str(state.argument_type), "duckdb", state.size)
     return f"COALESCE({text}, [])" if state.kind == "set" else text
 
 
-def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
+def _companion(cube: CubeDefinition, state: StoredState, kind: str) -> str:
     """The column of another state over the same argument and filter, however these are written."""
     wanted = state_key(kind, state.argument, state.where, cube.classes)
     for index, other in enumerate(cube.states):
@@ -358,7 +358,7 @@ def loses_digits(cube: CubeDefinition, types: ColumnTypes) -> bool:
     return any(_is_of_floats(state, types) for state in cube.states)
 
 
-def _is_of_floats(state: State, types: ColumnTypes) -> bool:
+def _is_of_floats(state: StoredState, types: ColumnTypes) -> bool:
     if state.where is None and isinstance(state.argument, Column) and state.type != "float":
         return False
     made = (e for e in (state.argument, state.where) if e is not None)

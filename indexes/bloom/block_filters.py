@@ -30,7 +30,7 @@ from indexes.bloom.split_block import (
 )
 from indexes.hashing.xxhash64 import Hashes
 from indexes.inverted.postings import BOUND_MAX
-from indexes.kind import Blob, Column, Read
+from indexes.kind import Blob, IndexedColumn, Read
 from indexes.row_verdict import Between, RowVerdict
 
 LEAST_ROWS, MOST_ROWS = 64, 1 << 20
@@ -126,10 +126,10 @@ class _Block:
     distinct: int
 
 
-class Layout:
+class BlobLayout:
     """Where a heavy blob's bytes are."""
 
-    def __init__(self, said: Mapping[str, str], column: Column) -> None:
+    def __init__(self, said: Mapping[str, str], column: IndexedColumn) -> None:
         """ValueError for properties that aren't of this column, KeyError where some are missing."""
         self.rows, self.block_rows = int(said["rows"]), int(said["block_rows"])
         self.blocks, self.kept, self.z = int(said["blocks"]), int(said["kept"]), int(said["z"])

@@ -19,7 +19,7 @@ from pyroaring import BitMap
 from indexes.inverted.dictionary import to_values
 from indexes.inverted.postings import decode
 from indexes.inverted.reader import Inverted, keys_of, open_blob
-from indexes.kind import Blob, Column, Read
+from indexes.kind import Blob, IndexedColumn, Read
 
 Numbers = npt.NDArray[np.int64]
 
@@ -33,14 +33,14 @@ _STEP = 64  # sets that are read together while the first value is looked for
 _COUNTED = frozenset({"rows", "count"})
 
 
-class Held:
+class ColumnCells:
     """One column of one file: its distinct values in their order, and the rows that have each."""
 
     def __init__(self, opened: Inverted) -> None:
         self._opened = opened
 
     @classmethod
-    def open(cls, blob: Blob, read: Read, column: Column) -> Held | None:
+    def open(cls, blob: Blob, read: Read, column: IndexedColumn) -> ColumnCells | None:
         """None for values of another type than the column's; ValueError as `Kind.probe`."""
         opened = open_blob(blob, read, column)
         return None if opened is None else cls(opened)
@@ -128,20 +128,20 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class MergedValueCells:
     """One row for each combination of values: keys in their domains, and states."""
 
     keys: tuple[pa.Array, ...]
     states: tuple[pa.Array, ...]
 
 
-State = tuple[str, Held | None]
+State = tuple[str, ColumnCells | None]
 """`rows`; `count`, `min` or `max` of a column's values."""
 
 
 def cells_of(
-    dimensions: Sequence[Held], states: Sequence[State], rows: int, chosen: BitMap | None
-) -> Cells | None:
+    dimensions: Sequence[ColumnCells], states: Sequence[State], rows: int, chosen: BitMap | None
+) -> MergedValueCells | None:
     """The cells of the file's rows, or of those chosen; None where they can't be told.
 
     Without dimensions one cell, if there is a row; none is without rows. `rows`: of the file.
@@ -166,16 +166,16 @@ def cells_of(
         return None
     codes = np.array([codes for codes, _ in groups], np.int64).reshape(len(groups), len(dimensions))
     keys = tuple(one.values(codes[:, place]) for place, one in enumerate(dimensions))
-    return Cells(keys, tuple(one for one in made if one is not None))
+    return MergedValueCells(keys, tuple(one for one in made if one is not None))
 
 
-def _by_dictionary(dimension: Held, states: int) -> Cells:
+def _by_dictionary(dimension: ColumnCells, states: int) -> MergedValueCells:
     """How many rows have each value, without a look at which."""
     counts = np.append(dimension.counts(), len(dimension.nulls))
     return _counted(dimension, counts, states, dimension.rows)
 
 
-def _by_sets(dimension: Held, states: int, chosen: BitMap | None) -> Cells:
+def _by_sets(dimension: ColumnCells, states: int, chosen: BitMap | None) -> MergedValueCells:
     """The same of some rows."""
     found: Any = (
         (len(one) if chosen is None else one.intersection_cardinality(chosen))
@@ -185,18 +185,18 @@ def _by_sets(dimension: Held, states: int, chosen: BitMap | None) -> Cells:
     return _counted(dimension, np.fromiter(found, np.int64, dimension.ndv + 1), states, every)
 
 
-def _counted(dimension: Held, counts: Numbers, states: int, rows: int) -> Cells:
+def _counted(dimension: ColumnCells, counts: Numbers, states: int, rows: int) -> MergedValueCells:
     """ValueError where so many rows aren't each counted once."""
     if counts.sum() != rows:
         raise ValueError(f"a blob counts {counts.sum()} rows of {rows}")
     codes = np.flatnonzero(counts)
-    return Cells((dimension.values(codes),), (pa.array(counts[codes]),) * states)
+    return MergedValueCells((dimension.values(codes),), (pa.array(counts[codes]),) * states)
 
 
 Group = tuple[tuple[int, ...], BitMap]
 
 
-def _groups(dimensions: Sequence[Held], chosen: BitMap) -> list[Group] | None:
+def _groups(dimensions: Sequence[ColumnCells], chosen: BitMap) -> list[Group] | None:
     """The rows by the codes of their values, without those that have none; None for too many."""
     groups: list[Group] = [((), chosen)] if chosen else []
     for one in dimensions:
@@ -215,7 +215,7 @@ def _groups(dimensions: Sequence[Held], chosen: BitMap) -> list[Group] | None:
 
 
 def _state(
-    kind: str, held: Held | None, groups: Sequence[BitMap], *, whole: bool
+    kind: str, held: ColumnCells | None, groups: Sequence[BitMap], *, whole: bool
 ) -> pa.Array | None:
     """The state of each group; `whole`: the only one is all rows of the file."""
     if held is None or kind in _COUNTED:

@@ -34,7 +34,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SetRanges:
     """Where the sets of a block's values lie: one item a value, offsets one more, and absolute."""
 
     offsets: Array
@@ -43,13 +43,13 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DictionaryBlock:
     """Values that follow each other. `counts`: rows that have each; `levels`: as they were given"""
 
     first: int
     keys: Array | list[bytes]
     counts: Array
-    levels: tuple[Kept, ...]
+    levels: tuple[SetRanges, ...]
 
     def rank(self, key: Key) -> tuple[int, bool]:
         """The code of the first value that isn't below the key, and whether it's the key."""
@@ -122,7 +122,7 @@ def encode(keys: pa.Array, counts: Array, levels: Sequence[Postings]) -> bytes:
     return b"".join(parts)
 
 
-def decode(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Block:
+def decode(data: bytes, first: int, domain: str, bases: Sequence[int]) -> DictionaryBlock:
     """A block as it was encoded; `bases`: where the sets of its first value lie, by level.
 
     ValueError for what isn't a block. Whether it's what was written, a checksum must have said.
@@ -282,11 +282,11 @@ def _below(numbers: Array, bound: int) -> Array:
 
 
 @lru_cache(_KEPT_MAX)
-def _kept(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> Block:
+def _kept(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> DictionaryBlock:
     return _decoded(data, first, domain, bases)
 
 
-def _decoded(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Block:
+def _decoded(data: bytes, first: int, domain: str, bases: Sequence[int]) -> DictionaryBlock:
     source = Taker(data)
     count = source.number("I")
     keys: Array | list[bytes]
@@ -310,6 +310,6 @@ def _decoded(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Bloc
         lengths = _below(described >> np.uint64(2), _SET_BYTES_MAX)
         offsets = np.concatenate(([0], np.cumsum(lengths))) + base
         forms = (described & np.uint64(3)).astype(np.uint8)
-        levels.append(Kept(offsets, forms, source.numbers(count, "<u4")))
+        levels.append(SetRanges(offsets, forms, source.numbers(count, "<u4")))
     source.end()
-    return Block(first, keys, counts, tuple(levels))
+    return DictionaryBlock(first, keys, counts, tuple(levels))

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy.typing as npt
 
 from indexes.domains import Key
-from indexes.inverted.dictionary import Block, Directory, Taker, decode
+from indexes.inverted.dictionary import DictionaryBlock, Directory, Taker, decode
 from indexes.kind import Read
 
 Array = npt.NDArray[Any]
@@ -43,19 +43,19 @@ class Keyed:
     def __init__(self, directory: Directory, domain: str, levels: int, read: Read) -> None:
         self.directory, self.read = directory, read
         self._domain, self._levels = domain, levels
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, DictionaryBlock] = {}
 
     def rank(self, key: Key) -> tuple[int, bool]:
         """The code of the first value that isn't below the key, and whether it's the key."""
         at = bisect_right(self.directory.sparse, key) - 1
         return self.block(max(at, 0)).rank(key) if self.directory.sparse else (0, False)
 
-    def block(self, number: int) -> Block:
+    def block(self, number: int) -> DictionaryBlock:
         """A block of the dictionary."""
         self._load(number, number + 1)
         return self._blocks[number]
 
-    def blocks(self, codes: Codes) -> list[Block]:
+    def blocks(self, codes: Codes) -> list[DictionaryBlock]:
         """The blocks that hold values of these codes, by one read where none was read before."""
         if codes[0] >= codes[1]:
             return []

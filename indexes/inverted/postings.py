@@ -215,7 +215,7 @@ def _encoded(numbers: Array, counts: Array, bound: int) -> tuple[Array, Array, A
     lengths = sizes[forms, np.arange(sets)].astype(np.int64)
     words = np.zeros(int(lengths.sum()) // 2, "<u2")
     begins = (np.cumsum(lengths) - lengths) // 2  # in words, of each set
-    writer = _Words(words, begins, _wide(bound) == "<u2")
+    writer = _PostingWriter(words, begins, _wide(bound) == "<u2")
     firsts = np.cumsum(counts) - counts
 
     plain = (forms == PLAIN)[owner]
@@ -241,7 +241,7 @@ def _encoded(numbers: Array, counts: Array, bound: int) -> tuple[Array, Array, A
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _PostingWriter:
     """Puts numbers where their sets begin."""
 
     words: Array

@@ -22,7 +22,7 @@ from indexes.inverted.dictionary import Directory, rising
 from indexes.inverted.keyed import Codes, Keyed, checked, head_of
 from indexes.inverted.postings import BOUND_MAX, of_numbers, union
 from indexes.inverted.postings import decode as decode_set
-from indexes.kind import Blob, Column, Read
+from indexes.kind import Blob, IndexedColumn, Read
 from indexes.row_verdict import Between, RowVerdict
 
 Array = npt.NDArray[Any]
@@ -39,7 +39,7 @@ _ROW_LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class InvertedHead:
     """What the first read gives. All arrays have one item more than what they're cut into.
 
     `bins`: codes at which the bins of the matrix begin. `cuts`: codes below which a set of rows is
@@ -64,7 +64,7 @@ class Head:
 
 
 @lru_cache(_HEADS_MAX)
-def parse_head(data: bytes, domain: str) -> Head:
+def parse_head(data: bytes, domain: str) -> InvertedHead:
     """ValueError for what isn't a head. Those of late are kept, by their bytes."""
     source = head_of(data, MAGIC)
     rows, ndv, level, text = (source.number(form) for form in "QIBB")
@@ -90,7 +90,7 @@ def parse_head(data: bytes, domain: str) -> Head:
     rising(cut_offsets)
     if cuts and not bins:
         raise ValueError("cuts without bins")
-    return Head(
+    return InvertedHead(
         rows, ndv, bool(level), domain, starts, sections, null, directory, bin_codes, bin_crcs,
         cut_codes, cut_bases, cut_offsets, cut_forms, cut_crcs,
     )  # fmt: skip
@@ -107,7 +107,7 @@ def _check(rows: int, starts: Array, sections: Array) -> None:
 class Inverted(Keyed):
     """An open blob; it keeps what it has read. `data`: its first bytes, the head at least."""
 
-    def __init__(self, head: Head, data: bytes, read: Read) -> None:
+    def __init__(self, head: InvertedHead, data: bytes, read: Read) -> None:
         super().__init__(head.directory, head.domain, 1 + head.row_level, read)
         self.head, self.data = head, data
 
@@ -338,7 +338,7 @@ def _others(ranges: Sequence[Codes], ndv: int) -> list[Codes]:
     return [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
 
 
-def open_blob(blob: Blob, read: Read, column: Column) -> Inverted | None:
+def open_blob(blob: Blob, read: Read, column: IndexedColumn) -> Inverted | None:
     """The blob opened; None for values of another type than the column's. ValueError as `probe`."""
     if blob.type != TYPE:
         raise ValueError(f"a blob of type {blob.type}, not {TYPE}")

@@ -28,7 +28,7 @@ _Place = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TermsHead:
     """What the first read gives. `unit`: rows of one; a set is offset, length, form, checksum."""
 
     rows: int
@@ -39,7 +39,7 @@ class Head:
     directory: Directory
 
 
-def parse_head(data: bytes, domain: str) -> Head:
+def parse_head(data: bytes, domain: str) -> TermsHead:
     """ValueError for what isn't a head."""
     source = head_of(data, MAGIC)
     rows, unit, terms, text = (source.number(form) for form in "QIIB")
@@ -49,13 +49,13 @@ def parse_head(data: bytes, domain: str) -> Head:
     directory = Directory.taken(source, domain, 1)
     source.end()
     rising(directory.codes, 0, terms)
-    return Head(rows, unit, terms, (*unknown,), (*null,), directory)  # type: ignore[arg-type]
+    return TermsHead(rows, unit, terms, (*unknown,), (*null,), directory)  # type: ignore[arg-type]
 
 
 class Terms(Keyed):
     """An open blob; it keeps what it has read. `data`: its first bytes, the head at least."""
 
-    def __init__(self, head: Head, domain: str, data: bytes, read: Read) -> None:
+    def __init__(self, head: TermsHead, domain: str, data: bytes, read: Read) -> None:
         super().__init__(head.directory, domain, 1, read)
         self.head, self.data = head, data
 

@@ -41,7 +41,7 @@ _LEAST_UNITS = 4  # fewer would tell next to nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTerms:
     """A blob's bytes; `head`: how many of them a reader begins with; `unit`: rows of a unit."""
 
     data: bytes
@@ -91,7 +91,7 @@ class Pairs:
         *,
         everywhere: bool,
         bytes_max: int | None = None,
-    ) -> Written | None:
+    ) -> WrittenTerms | None:
         """The blob; None where there are too many rows or terms.
 
         `nulls`: flags of the file's rows; `unknown`: rows of which nothing may be told. Units are
@@ -171,7 +171,7 @@ def _written(
     size: tuple[int, int],
     nulls: Array,
     unknown: Array,
-) -> Written:
+) -> WrittenTerms:
     """`size`: rows, and rows of a unit."""
     begins = cut(terms, _BLOCK_BYTES)
     text = pa.types.is_large_binary(terms.type)
@@ -200,7 +200,7 @@ def _written(
     first = length + len(odd[0])
     first += len(null[0]) if len(null[0]) <= NULLS_INSIDE else 0
     data: Sequence[bytes] = (start, odd[0], null[0], *parts, sets.data)
-    return Written(b"".join(data), first, len(terms), size[1])
+    return WrittenTerms(b"".join(data), first, len(terms), size[1])
 
 
 def _described(made: tuple[bytes, int], place: int) -> bytes:

@@ -38,7 +38,7 @@ _NULLS_INSIDE = 16 << 10  # bytes of the NULL rows' set that are read with the h
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class InvertedShape:
     """How a blob is to be. `starts`: the blocks' first rows, and the number of rows."""
 
     domain: str
@@ -49,7 +49,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenInverted:
     """A blob's bytes; `head`: how many of them a reader begins with; its distinct values' keys."""
 
     data: bytes
@@ -59,10 +59,10 @@ class Written:
     keys: pa.Array
 
 
-class Codes:
+class ColumnCodes:
     """Takes a column part by part, and keeps a number a row and each value once."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: InvertedShape) -> None:
         self._shape, self.rows, self.given_up = shape, 0, False
         self._pending: list[pa.Array] = []
         self._waiting = self._waiting_bytes = 0
@@ -117,7 +117,7 @@ class Codes:
             self.given_up, self._codes, self._keys = True, [], self._keys[:0]
 
 
-def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
+def write(keys: pa.Array, codes: Array, shape: InvertedShape) -> WrittenInverted:
     """The blob of rows with those codes; the number of keys is the code of NULL."""
     ndv, rows = len(keys), len(codes)
     positions, counts = _sorted(codes, ndv)
@@ -183,7 +183,7 @@ def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
     start = head(length)
     start += struct.pack("<I", crc32(start))
     first = length + (len(null) if len(null) <= _NULLS_INSIDE else 0)
-    return Written(b"".join((start, null, *sections)), first, ndv, rows - valued, keys)
+    return WrittenInverted(b"".join((start, null, *sections)), first, ndv, rows - valued, keys)
 
 
 def rows_pay(keys: pa.Array, codes: Array) -> bool:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from indexes.kind import Blob, Clauses, Column, Kind, Options
+from indexes.kind import Blob, Clauses, IndexedColumn, Kind, Options
 from indexes.kinds.bitmap import Bitmap
 from indexes.kinds.bloom import BLOOM
 from indexes.kinds.bounds import BOUNDS
@@ -24,9 +24,9 @@ class _FilterOfValues:
 
     _OPTIONS: Options = MappingProxyType({"bits_per_value": 10.5, "filter": "sbbf"})
 
-    def blobs(self, distinct: pa.Array, column: Column, nulls: int) -> Sequence[Blob]:
+    def blobs(self, distinct: pa.Array, column: IndexedColumn, nulls: int) -> Sequence[Blob]:
         """See `bitmap.Light`."""
-        builder = BLOOM.builder(Column(column.type, (len(distinct) + nulls,)), self._OPTIONS)
+        builder = BLOOM.builder(IndexedColumn(column.type, (len(distinct) + nulls,)), self._OPTIONS)
         builder.add(distinct)
         builder.add(pa.nulls(nulls, distinct.type))
         return builder.finish()

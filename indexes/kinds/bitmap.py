@@ -22,8 +22,8 @@ from pyroaring import BitMap
 from indexes.domains import BYTES, Key, NotIndexableError, domain_of, scale_of
 from indexes.inverted.dictionary import key_of, to_values
 from indexes.inverted.reader import TYPE, Inverted, keys_of, open_blob
-from indexes.inverted.writer import Codes, Shape, rows_pay, write
-from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
+from indexes.inverted.writer import ColumnCodes, InvertedShape, rows_pay, write
+from indexes.kind import Blob, Clauses, ColumnIndexer, IndexedColumn, OptionError, Options, Read
 from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
 from indexes.row_verdict import Between, RowVerdict
 
@@ -42,7 +42,7 @@ _BLOCK_ROWS_LEAST = 64  # but for 0
 class Light(Protocol):
     """The seam for a light blob beside the heavy one: a filter over the distinct values."""
 
-    def blobs(self, distinct: pa.Array, column: Column, nulls: int) -> Sequence[Blob]:
+    def blobs(self, distinct: pa.Array, column: IndexedColumn, nulls: int) -> Sequence[Blob]:
         """Of distinct values in their domain, none of them NULL, and of so many NULL rows."""
         ...
 
@@ -84,36 +84,36 @@ class Bitmap:
             raise OptionError(f"block_rows is 0 or at least {_BLOCK_ROWS_LEAST}")
         return {**found, **whole}
 
-    def builder(self, column: Column, options: Options) -> Builder:
-        return _Builder(column, dict(options), self.light)
+    def builder(self, column: IndexedColumn, options: Options) -> ColumnIndexer:
+        return _BitmapBuilder(column, dict(options), self.light)
 
     def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
         return None if self.light is None else self.light.asked(question, type_, options)
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         opened = open_blob(blob, read, column)
         return None if opened is None else _told(opened, question, column.type, blocks=False)
 
     def probe_blocks(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """As `probe`, by blocks of rows alone: less is read, and row groups can be skipped."""
         opened = open_blob(blob, read, column)
         return None if opened is None else _told(opened, question, column.type, blocks=True)
 
 
-class _Builder:
-    def __init__(self, column: Column, options: dict[str, Any], light: Light | None) -> None:
+class _BitmapBuilder:
+    def __init__(self, column: IndexedColumn, options: dict[str, Any], light: Light | None) -> None:
         domain = domain_of(column.type)
         if domain is None:
             raise NotIndexableError(f"the type {column.type}")
         starts = _starts(column.row_groups, options["block_rows"])
         self._auto = options["rows"] == _AUTO
         row_level = options["rows"] is True
-        self._shape = Shape(domain, starts, row_level, options["bins"], options["ndv_max"])
-        self._column, self._light, self._codes = column, light, Codes(self._shape)
+        self._shape = InvertedShape(domain, starts, row_level, options["bins"], options["ndv_max"])
+        self._column, self._light, self._codes = column, light, ColumnCodes(self._shape)
 
     def add(self, values: pa.Array) -> None:
         self._codes.add(values)

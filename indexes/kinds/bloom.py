@@ -39,7 +39,7 @@ from indexes.domains import (
     scale_of,
 )
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
-from indexes.kind import Blob, Clauses, Column, OptionError, Options
+from indexes.kind import Blob, Clauses, IndexedColumn, OptionError, Options
 from indexes.question import Among, Question, Value
 from indexes.row_verdict import RowVerdict
 
@@ -72,7 +72,7 @@ class Bloom:
         found["bits_per_value"] = bits("bits_per_value", found["bits_per_value"])
         return found
 
-    def builder(self, column: Column, options: Options) -> BloomBuilder:
+    def builder(self, column: IndexedColumn, options: Options) -> BloomBuilder:
         """To build one file's filter."""
         return BloomBuilder(column, options)
 
@@ -94,7 +94,7 @@ class Bloom:
 class BloomBuilder:
     """Fills one file's filter."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._column = column
         self._bits = float(options["bits_per_value"])
         self._filter = Filter.of_blocks(blocks_for(column.rows, self._bits))

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indexes.domains import BYTES, FLOAT64, INT64, NotIndexableError, domain_of, is_nan, scale_of
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 
 TYPE = "acc-bounds-v1"
 LONGEST = 1024
@@ -40,7 +40,7 @@ class Bounds:
             raise OptionError(f"BOUNDS has no option {min(given)}; it has none")
         return {}
 
-    def builder(self, column: Column, options: Options) -> BoundsBuilder:
+    def builder(self, column: IndexedColumn, options: Options) -> BoundsBuilder:
         """To find one file's bounds."""
         del options
         return BoundsBuilder(column)
@@ -55,7 +55,7 @@ class Bounds:
 class BoundsBuilder:
     """Finds one file's bounds."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: IndexedColumn) -> None:
         self._column = column
         self._domain = domain_of(column.type) or ""
         self._ends = pa.array([], _VALUES[self._domain])

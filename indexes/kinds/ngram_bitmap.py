@@ -27,7 +27,7 @@ from indexes.domains import INT64
 from indexes.hashing.xxhash64 import HASH, Hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
-from indexes.kind import Blob, Clauses, Column, Options, Read
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.kinds.ngram_bloom import NGRAM_BLOOM, ways_of
 from indexes.question import Question
@@ -60,16 +60,16 @@ class NgramBitmap:
         found["bits_per_gram"] = bits("bits_per_gram", found["bits_per_gram"])
         return found
 
-    def builder(self, column: Column, options: Options) -> _Builder:
+    def builder(self, column: IndexedColumn, options: Options) -> _GramBuilder:
         """To build one file's index."""
-        return _Builder(column, options)
+        return _GramBuilder(column, options)
 
     def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
         """As of NGRAM_BLOOM."""
         return NGRAM_BLOOM.asked(question, type_, options)
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """Rows of the blocks that may match; the others aren't TRUE."""
         said = blob.properties
@@ -98,10 +98,10 @@ class NgramBitmap:
         return terms.verdict(units, exact=False)
 
 
-class _Builder:
+class _GramBuilder:
     """Gathers the grams of one file, block after block."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._type = column.type
         self._gram, self._folded = int(options["gram"]), bool(options["folded"])
         self._block_rows = int(options["block_rows"])

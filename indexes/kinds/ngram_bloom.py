@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlockFilters, Layout, Ways
+from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
 from indexes.hashing.xxhash64 import HASH
-from indexes.kind import Blob, Clauses, Column, Options, Read
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Among, Like, Question
 from indexes.row_verdict import RowVerdict
@@ -50,7 +50,7 @@ class NgramBloom:
         found["bits_per_gram"] = bits("bits_per_gram", found["bits_per_gram"])
         return found
 
-    def builder(self, column: Column, options: Options) -> NgramBuilder:
+    def builder(self, column: IndexedColumn, options: Options) -> NgramBuilder:
         """To build one file's filters."""
         return NgramBuilder(column, options)
 
@@ -67,14 +67,14 @@ class NgramBloom:
         return tuple(tuple(way[at % len(way)] for way in ways) for at in range(count))
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """Rows of the blocks that may match; the others aren't TRUE."""
         said = blob.properties
         if blob.type != BLOCKS_TYPE or said.get("hash") != HASH or said.get("grams") != GRAMS:
             raise ValueError(f"no filters of grams that can be read: {blob.type}")
         try:
-            layout = Layout(said, column)
+            layout = BlobLayout(said, column)
             gram, folded = int(said["gram"]), {"true": True, "false": False}[said["folded"]]
         except (KeyError, ValueError) as error:
             raise ValueError(f"properties of no filters of grams: {error}") from error
@@ -87,7 +87,7 @@ class NgramBloom:
 class NgramBuilder:
     """Fills one file's filters, block after block."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._type = column.type
         self._gram, self._folded = int(options["gram"]), bool(options["folded"])
         self._block_rows = int(options["block_rows"])

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
 from indexes.inverted.dictionary import key_of, to_keys
-from indexes.kind import Blob, Column, Intervals, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, Intervals, OptionError, Options
 from indexes.question import Among, Compare, Like, Question, Within
 from indexes.range.choose import chosen, distinct
 from indexes.range.filters import MODES, Keys
@@ -35,7 +35,7 @@ _MOST_ASKED = 256
 _REPLACEMENT = "\ufffd"  # what Spark may see in place of bytes that aren't UTF-8
 
 
-class Range:
+class RangeKind:
     """The kind."""
 
     name = "RANGE"
@@ -57,7 +57,7 @@ class Range:
             raise OptionError(f"mode is auto, {', '.join(MODES)}, not {found['mode']}")
         return {"bits_per_value": float(bits), "mode": mode}
 
-    def builder(self, column: Column, options: Options) -> RangeBuilder:
+    def builder(self, column: IndexedColumn, options: Options) -> RangeBuilder:
         """To build one file's filter."""
         return RangeBuilder(column, options)
 
@@ -115,7 +115,7 @@ def _behind(prefix: bytes) -> bytes | None:
 class RangeBuilder:
     """Gathers one file's keys."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._column = column
         self._bits, self._mode = float(options["bits_per_value"]), str(options["mode"])
         self._texts = domain_of(column.type) == BYTES
@@ -203,4 +203,4 @@ class RangeBuilder:
             self._keys[at] = distinct(moved | first)  # type: ignore[index]
 
 
-RANGE = Range()
+RANGE = RangeKind()

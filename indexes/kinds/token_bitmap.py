@@ -28,7 +28,7 @@ from indexes.domains import BYTES
 from indexes.hashing.xxhash64 import HASH, hash_of, hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
-from indexes.kind import Blob, Clauses, Column, Options, Read
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Question, Tokens
 from indexes.row_verdict import RowVerdict
@@ -55,9 +55,9 @@ class TokenBitmap:
         found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
         return found
 
-    def builder(self, column: Column, options: Options) -> _Builder:
+    def builder(self, column: IndexedColumn, options: Options) -> _TokenBuilder:
         """To build one file's index."""
-        return _Builder(column, options)
+        return _TokenBuilder(column, options)
 
     def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:  # noqa: ARG002
         """Each token, folded; None of what isn't asked for by tokens."""
@@ -67,7 +67,7 @@ class TokenBitmap:
         return tuple((hash_of(token.encode()),) for token in folded)
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """The rows that have all tokens; nothing where the texts were cut otherwise."""
         said = blob.properties
@@ -99,10 +99,10 @@ class TokenBitmap:
         return terms.verdict(units, exact=True)
 
 
-class _Builder:
+class _TokenBuilder:
     """Gathers the tokens of one file."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._type = column.type
         block_rows = int(options["block_rows"])
         self._row_level = bool(options["rows"])

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlockFilters, Layout, Ways
+from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
-from indexes.kind import Blob, Clauses, Column, Options, Read
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Question, Tokens
 from indexes.row_verdict import RowVerdict
@@ -48,7 +48,7 @@ class TokenBloom:
         found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
         return found
 
-    def builder(self, column: Column, options: Options) -> TokenBuilder:
+    def builder(self, column: IndexedColumn, options: Options) -> TokenBuilder:
         """To build one file's filters."""
         return TokenBuilder(column, options)
 
@@ -58,7 +58,7 @@ class TokenBloom:
         return None if ways is None else tuple((value,) for value in ways[0])
 
     def probe(
-        self, blob: Blob, read: Read, question: Question, column: Column
+        self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         """Rows of the blocks that may match; nothing where the texts were cut otherwise."""
         said = blob.properties
@@ -67,7 +67,7 @@ class TokenBloom:
         if said.get("tokens") != ANALYSER:
             return None
         try:
-            layout = Layout(said, column)
+            layout = BlobLayout(said, column)
         except (KeyError, ValueError) as error:
             raise ValueError(f"properties of no filters of tokens: {error}") from error
         ways = _ways(question) if column.type == "string" else None
@@ -77,7 +77,7 @@ class TokenBloom:
 class TokenBuilder:
     """Fills one file's filters, block after block."""
 
-    def __init__(self, column: Column, options: Options) -> None:
+    def __init__(self, column: IndexedColumn, options: Options) -> None:
         self._type = column.type
         self._block_rows = int(options["block_rows"])
         self._filters = BlockFilters(float(options["bits_per_token"]))

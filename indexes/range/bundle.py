@@ -29,10 +29,10 @@ from indexes.range.filters import (
     MODES,
     MOST_LAYERS,
     MOST_WORDS,
-    Codes,
     Flags,
     Keys,
     Prefixes,
+    RangeCodes,
     prefix_of,
     ranges_of,
     read_filter,
@@ -51,7 +51,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class GroupShape:
     """What it takes to read a group: numbers that its mode doesn't have are 0.
 
     `prefix`: of its files' texts, None for numbers. `directory`: bytes of it, 0 for prefixes.
@@ -78,7 +78,7 @@ class Shape:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Shape:
+    def from_json(cls, said: Mapping[str, Any]) -> GroupShape:
         """Of what `to_json` gave. ValueError, KeyError or TypeError for anything else."""
         sizes = {name: int(said[name]) for name in ("shift", "words", "layers", "directory")}
         found = cls(said["mode"], int(said["files"]), prefix=prefix_of(said), **sizes)
@@ -97,11 +97,11 @@ class Shape:
         return found
 
 
-def shape_of(blob: Blob) -> Shape:
+def shape_of(blob: Blob) -> GroupShape:
     """Of the group that a blob is put into; `files` and `directory` aren't known yet."""
     said = blob.properties
     sizes = {name: int(said.get(name, 0)) for name in ("shift", "words", "layers")}
-    return Shape(said.get("mode", ""), 0, prefix=prefix_of(said), **sizes)
+    return GroupShape(said.get("mode", ""), 0, prefix=prefix_of(said), **sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +122,7 @@ class _Directory:
 class RangeGroup:
     """Answers for the files of a group, out of reads of the group's bytes. Threads may share it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: GroupShape) -> None:
         self.shape = shape
         self._known: _Directory | None = None
 
@@ -141,7 +141,7 @@ class RangeGroup:
             for low, high in zip(*ranges, strict=True):
                 self._ask_prefixes(low, high, read, found)
         else:
-            asking = _Cells(self._directory(read), self.shape, read)
+            asking = _CellReader(self._directory(read), self.shape, read)
             by = np.uint64(self.shape.shift)
             for low, high in zip(*ranges, strict=True):
                 asking.ask(low >> by, high >> by, found)
@@ -156,9 +156,9 @@ class RangeGroup:
         if shape.prefix is not None:
             said = {**said, "prefix": shape.prefix.hex()}
         if shape.mode != BLOOMRF:
-            found = _Cells(self._directory(read), shape, read).codes()
+            found = _CellReader(self._directory(read), shape, read).codes()
             gaps = shape.mode == GAPS
-            return [Codes(codes, shape.shift, gaps).to_blob(said) for codes in found]
+            return [RangeCodes(codes, shape.shift, gaps).to_blob(said) for codes in found]
         rows = [self._row(number, read) for number in range(shape.words)]
         words = np.ascontiguousarray(np.stack(rows).T)
         return [Prefixes(own, shape.layers).to_blob(said) for own in words]
@@ -197,10 +197,10 @@ class RangeGroup:
         return np.frombuffer(_checked(row, f"row {number}", length), "<u8").astype(np.uint64)
 
 
-class _Cells:
+class _CellReader:
     """Asks cells for ranges of codes; the last one that was read is kept."""
 
-    def __init__(self, directory: _Directory, shape: Shape, read: Read) -> None:
+    def __init__(self, directory: _Directory, shape: GroupShape, read: Read) -> None:
         self._directory, self._shape, self._read = directory, shape, read
         self._number = -1
         self._cell: tuple[npt.NDArray[np.uint8], Keys, Numbers] | None = None
@@ -284,7 +284,7 @@ class _Cells:
         return self._cell
 
 
-def write_group(blobs: Sequence[Blob]) -> tuple[bytes, Shape]:
+def write_group(blobs: Sequence[Blob]) -> tuple[bytes, GroupShape]:
     """The bytes of a group of blobs of one shape. ValueError for a blob that can't be read."""
     shape = shape_of(blobs[0])
     if any(shape_of(blob) != shape for blob in blobs):
@@ -292,7 +292,7 @@ def write_group(blobs: Sequence[Blob]) -> tuple[bytes, Shape]:
     return _written_prefixes(blobs, shape) if shape.mode == BLOOMRF else _Writer(blobs).write(shape)
 
 
-def _written_prefixes(blobs: Sequence[Blob], shape: Shape) -> tuple[bytes, Shape]:
+def _written_prefixes(blobs: Sequence[Blob], shape: GroupShape) -> tuple[bytes, GroupShape]:
     rows = np.empty((shape.words, len(blobs)), dtype="<u8")
     for place, blob in enumerate(blobs):
         found = read_filter(blob)
@@ -301,7 +301,7 @@ def _written_prefixes(blobs: Sequence[Blob], shape: Shape) -> tuple[bytes, Shape
     parts = (row.tobytes() for row in rows)
     data = b"".join(part + crc32(part).to_bytes(_CHECK, "little") for part in parts)
     sizes = (shape.words, shape.layers, shape.prefix)
-    return data, Shape(BLOOMRF, len(blobs), 0, *sizes)
+    return data, GroupShape(BLOOMRF, len(blobs), 0, *sizes)
 
 
 class _Writer:
@@ -311,7 +311,7 @@ class _Writer:
         self._blobs = blobs
         self._counts = [int(blob.properties["count"]) for blob in blobs]
 
-    def write(self, shape: Shape) -> tuple[bytes, Shape]:
+    def write(self, shape: GroupShape) -> tuple[bytes, GroupShape]:
         from indexes.range import kernels
 
         begins, ends = self._cut()
@@ -358,12 +358,12 @@ class _Writer:
             parts.append(np.packbits(inside, axis=1, bitorder="little").tobytes())
         head = b"".join(parts)
         head += crc32(head).to_bytes(_CHECK, "little")
-        told = Shape(shape.mode, files, shape.shift, prefix=shape.prefix, directory=len(head))
+        told = GroupShape(shape.mode, files, shape.shift, prefix=shape.prefix, directory=len(head))
         return head + out.tobytes(), told
 
     def _codes(self, file: int) -> Keys:
         found = read_filter(self._blobs[file])
-        assert isinstance(found, Codes)
+        assert isinstance(found, RangeCodes)
         return found.values
 
     def _cut(self) -> tuple[Keys, Keys]:
@@ -388,7 +388,7 @@ class _Writer:
         return begins, ends
 
 
-def _opened(data: bytes, shape: Shape) -> _Directory:
+def _opened(data: bytes, shape: GroupShape) -> _Directory:
     if len(data) < _HEAD.size:
         raise ValueError(f"a directory of {len(data)} bytes")
     cells, files, last = _HEAD.unpack_from(data)

@@ -26,10 +26,10 @@ from indexes.range.filters import (
     LEAST_WORDS,
     MOST_LAYERS,
     MOST_WORDS,
-    Codes,
     Filter,
     Keys,
     Prefixes,
+    RangeCodes,
 )
 
 WIDTHS = tuple(1 << e for e in range(21))
@@ -45,7 +45,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class FalsePositiveRates:
     """Of empty ranges the share that is found: the worst and the mean of all widths, and near ones.
 
     `good`: whether the filter will do.
@@ -58,14 +58,16 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilterChoice:
     """A filter, and what it does on ranges that hold no key."""
 
     filter: Filter
-    rates: Rates
+    rates: FalsePositiveRates
 
 
-def chosen(keys: Keys, bits_per_value: float, mode: str, *, texts: bool = False) -> Choice | None:
+def chosen(
+    keys: Keys, bits_per_value: float, mode: str, *, texts: bool = False
+) -> FilterChoice | None:
     """The filter of sorted, distinct keys; None where it could leave out next to nothing.
 
     `mode` is one of `MODES`, or `auto` for any. `texts`: the keys are of texts.
@@ -75,8 +77,8 @@ def chosen(keys: Keys, bits_per_value: float, mode: str, *, texts: bool = False)
     budget = int(max(bits_per_value * len(keys) * _KEPT, LEAST_BITS))
     makers = {BUCKET: bucket, GAPS: gaps, BLOOMRF: bloomrf}
     made = [maker(keys, budget) for name, maker in makers.items() if mode in (name, "auto")]
-    asked = _Asked(keys, texts=texts)
-    tried = [Choice(one, rates) for one in made if one and (rates := asked.rates(one))]
+    asked = _EmptyRanges(keys, texts=texts)
+    tried = [FilterChoice(one, rates) for one in made if one and (rates := asked.rates(one))]
     if not tried:
         return None
     good = [one for one in tried if one.rates.good]
@@ -86,7 +88,7 @@ def chosen(keys: Keys, bits_per_value: float, mode: str, *, texts: bool = False)
     return best if best.rates.mean <= WORST_RATE else None
 
 
-def bucket(keys: Keys, budget: int) -> Codes:
+def bucket(keys: Keys, budget: int) -> RangeCodes:
     """The keys without as few of their lowest bits as fit."""
     from indexes.range import kernels
 
@@ -99,10 +101,10 @@ def bucket(keys: Keys, budget: int) -> Codes:
         if int(kernels.bit_size(np.uint64(counts[shift]), last)) <= budget:
             break
     values = keys >> np.uint64(shift)
-    return Codes(distinct(values) if shift else values, shift)
+    return RangeCodes(distinct(values) if shift else values, shift)
 
 
-def gaps(keys: Keys, budget: int) -> Codes | None:
+def gaps(keys: Keys, budget: int) -> RangeCodes | None:
     """The ends of what lies between as many of the widest gaps as fit; None where none does."""
     from indexes.range import kernels
 
@@ -124,7 +126,7 @@ def gaps(keys: Keys, budget: int) -> Codes | None:
     ends = np.empty(2 * fits + 2, dtype=np.uint64)
     ends[0], ends[-1] = keys[0], keys[-1]
     ends[1:-1:2], ends[2:-1:2] = keys[where], keys[where + 1]
-    return Codes(ends, gaps=True)
+    return RangeCodes(ends, gaps=True)
 
 
 def bloomrf(keys: Keys, budget: int) -> Prefixes:
@@ -146,7 +148,7 @@ def distinct(keys: Keys) -> Keys:
     return keys[first]
 
 
-class _Asked:
+class _EmptyRanges:
     """Ranges that hold none of the keys, of several widths."""
 
     def __init__(self, keys: Keys, *, texts: bool = False) -> None:
@@ -170,7 +172,7 @@ class _Asked:
             near.append(_empty(keys, lows[lows <= most], width))
         self._near = [np.concatenate(ends) for ends in zip(*near, strict=True)]
 
-    def rates(self, filter_: Filter) -> Rates | None:
+    def rates(self, filter_: Filter) -> FalsePositiveRates | None:
         """What the filter does; None where hardly any range between the keys is empty."""
         found = [
             (int(filter_.may_all(lows, highs).sum()), len(lows))
@@ -181,7 +183,7 @@ class _Asked:
             return None
         shares = [hits / asked for hits, asked in found]
         near = float(filter_.may_all(*self._near).mean()) if len(self._near[0]) else 0.0
-        return Rates(max(shares), sum(shares) / len(shares), near, _good(found))
+        return FalsePositiveRates(max(shares), sum(shares) / len(shares), near, _good(found))
 
 
 def _crossed(keys: Keys, random: np.random.Generator, count: int) -> Keys:

@@ -2,10 +2,10 @@
 
 Keys are unsigned 64-bit numbers that sort like the values: whole numbers and floats as
 `inverted/dictionary.py` has them, moved up by 2^63; of texts the eight bytes behind the prefix that
-all of the file's begin with. Three forms. `Codes` are sorted numbers: in the mode *bucket* the keys
-without their lowest bits, each once; in the mode *gaps* the first and the last key of each stretch
-between the widest gaps. `Prefixes` (mode *bloomrf*) is a Bloom filter of the keys' prefixes of
-several lengths, a word for each 64 neighbours. docs/formats/range.md has every byte.
+all of the file's begin with. Three forms. `RangeCodes` are sorted numbers: in the mode *bucket* the
+keys without their lowest bits, each once; in the mode *gaps* the first and the last key of each
+stretch between the widest gaps. `Prefixes` (mode *bloomrf*) is a Bloom filter of the keys' prefixes
+of several lengths, a word for each 64 neighbours. docs/formats/range.md has every byte.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LEAST_WORDS, MOST_WORDS = 2, 1 << 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Codes:
+class RangeCodes:
     """Sorted numbers: keys without `shift` bits, or, where `gaps`, ends of stretches of keys."""
 
     values: Keys
@@ -103,7 +103,7 @@ class Prefixes:
         return cls(found, layers)
 
     def may_all(self, lows: Keys, highs: Keys) -> Flags:
-        """As `Codes.may_all`."""
+        """As `RangeCodes.may_all`."""
         from indexes.range import kernels
 
         found = np.empty(len(lows), dtype=np.bool_)
@@ -111,12 +111,12 @@ class Prefixes:
         return found
 
     def to_blob(self, said: Mapping[str, str]) -> Blob:
-        """As `Codes.to_blob`."""
+        """As `RangeCodes.to_blob`."""
         own = {"words": str(len(self.words)), "layers": str(self.layers)}
         return _blob(self.words.astype("<u8", copy=False).tobytes(), BLOOMRF, {**said, **own})
 
 
-Filter = Codes | Prefixes
+Filter = RangeCodes | Prefixes
 
 
 def _blob(data: bytes, mode: str, said: Mapping[str, str]) -> Blob:
@@ -145,7 +145,7 @@ def _prefixes(data: bytes, said: Mapping[str, str]) -> Prefixes:
     return Prefixes(np.frombuffer(data, "<u8").astype(np.uint64), layers)
 
 
-def _codes(data: bytes, said: Mapping[str, str]) -> Codes:
+def _codes(data: bytes, said: Mapping[str, str]) -> RangeCodes:
     from indexes.range import kernels
 
     if said["mode"] not in (BUCKET, GAPS):
@@ -162,7 +162,7 @@ def _codes(data: bytes, said: Mapping[str, str]) -> Codes:
     padded = np.frombuffer(data + bytes(kernels.PAD), np.uint8)
     if not kernels.get_codes(padded, np.uint64(least), last, values):
         raise ValueError(f"fewer codes than {count}")
-    return Codes(values, shift, said["mode"] == GAPS)
+    return RangeCodes(values, shift, said["mode"] == GAPS)
 
 
 def prefix_of(said: Mapping[str, str]) -> bytes | None:

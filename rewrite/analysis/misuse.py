@@ -16,9 +16,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from rewrite.analysis.syntax_errors import Fault
-from rewrite.analysis.unknown_names import Known, Tables, is_given, is_read
+from rewrite.analysis.unknown_names import CatalogTables, LakeNames, is_given, is_read
 from rewrite.parse.parse import parse, written_name
-from rewrite.text.source_position import Place, place_of
+from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import ARGUMENTS
 from rewrite.text.spark_lexer import Token, scanned
 
@@ -59,13 +59,13 @@ _IN_CALLS = frozenset(("AS", "FOR", "FROM", "IN", "PLACING", "TO"))
 _LETTERS = "xyzabcdef"
 
 
-def misuse(sql: str, tables: Tables, *, placed: bool = True) -> Fault | None:
+def misuse(sql: str, tables: CatalogTables, *, placed: bool = True) -> Fault | None:
     """The first misuse in a query; without its place unless it's `placed`."""
     found = None if len(sql) > _CHARACTERS_MAX or "/*+" in sql else _misuse(sql, tables)
     return found if found is None or placed else replace(found, at=None)
 
 
-def _misuse(sql: str, tables: Tables) -> Fault | None:
+def _misuse(sql: str, tables: CatalogTables) -> Fault | None:
     tokens = scanned(sql)
     if not tokens:
         return None
@@ -219,7 +219,9 @@ def _is_judged(select: exp.Select) -> bool:
     return all(name in _CLAUSES for name, value in select.args.items() if value)
 
 
-def _tables_of(select: exp.Select, tables: Tables) -> list[tuple[exp.Table, Known]] | None:
+def _tables_of(
+    select: exp.Select, tables: CatalogTables
+) -> list[tuple[exp.Table, LakeNames]] | None:
     """The tables of a SELECT; None if one isn't known, or renames columns."""
     found = []
     first = select.args.get("from_") or select.args.get("from")
@@ -242,7 +244,7 @@ class _Select:
     """A SELECT over tables, with the columns of each."""
 
     def __init__(
-        self, sql: str, select: exp.Select, tables: Sequence[tuple[exp.Table, Known]]
+        self, sql: str, select: exp.Select, tables: Sequence[tuple[exp.Table, LakeNames]]
     ) -> None:
         self._sql, self._select, self._tables = sql, select, tables
         self._outputs: list[exp.Expression] = select.expressions
@@ -338,7 +340,7 @@ class _Select:
         found = {known.types.get(name, "") for _, known in self._owners(node)}
         return found.pop() if len(found) == 1 else ""
 
-    def _owners(self, column: exp.Column) -> list[tuple[exp.Table, Known]]:
+    def _owners(self, column: exp.Column) -> list[tuple[exp.Table, LakeNames]]:
         """The tables whose column it can be."""
         table = column.table.lower()
         named = [pair for pair in self._tables if table in ("", pair[0].alias_or_name.lower())]
@@ -466,7 +468,7 @@ class _Select:
         qualified = parts[0] in self._names and parts[0] not in self._columns
         return len(parts) == 2 and qualified and parts[1] in self._columns
 
-    def _place(self, column: exp.Column) -> Place | None:
+    def _place(self, column: exp.Column) -> SourcePosition | None:
         start = column.parts[0].meta_get("start")
         end = column.parts[-1].meta_get("end")
         if not isinstance(start, int) or not isinstance(end, int):

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from rewrite.bind.expressions import bind_condition
 from rewrite.bind.functions import aggregate_calls
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.ir.block import Occurrence
 from rewrite.ir.expr import Expr, conjuncts
 from rewrite.parse.with_definitions import Definitions
@@ -26,7 +26,7 @@ _PADDING = ("RIGHT", "FULL")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class TableReference:
     """One mention of a table in a query's FROM, and the predicates that stand there.
 
     `alone`: no other relation is joined there. `filters` are WHERE's terms, empty where an outer
@@ -71,9 +71,9 @@ def cross_join(tree: exp.Expression) -> str | None:
     return None
 
 
-def uses(tree: exp.Expression) -> Iterator[Use]:
+def uses(tree: exp.Expression) -> Iterator[TableReference]:
     """Every table that the query names, but those that a WITH above defines."""
-    known, forms = Definitions(), dict[int, _Form]()
+    known, forms = Definitions(), dict[int, _SelectForm]()
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or known.item_of(table) is not None:
             continue
@@ -81,17 +81,17 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
             continue
         select = table.find_ancestor(exp.Select)
         if select is None:
-            yield Use(table, True, (), ())
+            yield TableReference(table, True, (), ())
             continue
         form = forms.get(id(select))
         if form is None:
             form = forms[id(select)] = _form(select)
         padded = form.padding or any(_holds(join.this, table) for join in form.left)
-        yield Use(table, form.alone, () if padded else form.filters, form.terms)
+        yield TableReference(table, form.alone, () if padded else form.filters, form.terms)
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _SelectForm:
     """The joins and predicates of one SELECT: `left` are its LEFT JOINs."""
 
     alone: bool
@@ -101,14 +101,14 @@ class _Form:
     terms: tuple[exp.Expression, ...]
 
 
-def _form(select: exp.Select) -> _Form:
+def _form(select: exp.Select) -> _SelectForm:
     joins = _joins(select)
     where = select.args.get("where")
     filters = tuple(operands(where.this)) if where is not None else ()
     on = tuple(t for j in joins if j.args.get("on") is not None for t in operands(j.args["on"]))
     left = tuple(join for join in joins if _side(join) == "LEFT")
     padding = any(_side(join) in _PADDING for join in joins)
-    return _Form(not joins, padding, left, filters, (*filters, *on))
+    return _SelectForm(not joins, padding, left, filters, (*filters, *on))
 
 
 def hides_tables(tree: exp.Expression) -> bool:
@@ -122,7 +122,7 @@ def hides_tables(tree: exp.Expression) -> bool:
     )
 
 
-def filters_by(use: Use, names: Sequence[str]) -> bool:
+def filters_by(use: TableReference, names: Sequence[str]) -> bool:
     """Whether some predicate is on one of these columns, in every branch of its ORs."""
     around = (above for above in _above(use.table) if isinstance(above, exp.Subquery))
     aliases = {use.table.alias_or_name.lower(), *(one.alias.lower() for one in around)}
@@ -130,9 +130,11 @@ def filters_by(use: Use, names: Sequence[str]) -> bool:
     return any(_restricts(term, aliases, wanted) for term in use.terms)
 
 
-def bound_filters(use: Use, occurrence: Occurrence, zone: str | None) -> tuple[Expr, ...]:
+def bound_filters(
+    use: TableReference, occurrence: Occurrence, zone: str | None
+) -> tuple[Expr, ...]:
     """The filters that name the table's own columns only, as far as they can be bound."""
-    names = Names([occurrence], zone=zone)
+    names = ColumnScope([occurrence], zone=zone)
     found: list[Expr] = []
     for term in use.filters:
         try:

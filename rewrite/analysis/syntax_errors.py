@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
-from rewrite.text.source_position import Place, place_of
+from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
 from rewrite.text.spark_lexer import Token, name_at, scanned
 from rewrite.text.suggestions import closest, closest_of
@@ -138,7 +138,7 @@ class Fault:
     """What is wrong in a sentence, where, under which of Spark's classes, and what was meant."""
 
     message: str
-    at: Place | None
+    at: SourcePosition | None
     suggestions: tuple[str, ...] = ()
     error_class: str = PARSE_SYNTAX_ERROR
     hint: str = ""

@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 from rewrite.bind.functions import OURS
 from rewrite.identifiers.qualified_name import joined
 from rewrite.parse.parse import parse, written_name
-from rewrite.text.source_position import Place, place_of
+from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import FUNCTIONS, ICEBERGS, KEYWORDS, words
 from rewrite.text.spark_lexer import Token, name_at, scanned
 from rewrite.text.suggestions import closest
@@ -54,7 +54,7 @@ _UNREAD: tuple[type[exp.Expr], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LakeNames:
     """A table's columns as they are now, and all names in it in lower case.
 
     Those of fields inside columns and of columns that are gone are among them.
@@ -66,10 +66,10 @@ class Known:
     """Spark's types of columns by their names in lower case, as far as they are known."""
 
 
-class Tables(Protocol):
+class CatalogTables(Protocol):
     """What a session's catalogs have."""
 
-    def known(self, parts: tuple[str, ...]) -> Known | None:
+    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table or view of that name; None where there is none, or its columns aren't known."""
         ...
 
@@ -88,12 +88,12 @@ class Unknown:
 
     what: Literal["function", "table", "column"]
     name: str
-    at: Place | None
+    at: SourcePosition | None
     error_class: str
     suggestions: tuple[str, ...] = ()
 
 
-def unknown_name(sql: str, tables: Tables) -> Unknown | None:
+def unknown_name(sql: str, tables: CatalogTables) -> Unknown | None:
     """The first name of a query that surely nobody knows, in the order in which Spark looks."""
     if "/*+" in sql or len(sql) > _CHARACTERS_MAX:
         return None  # names in hints may be anything, and a long text takes long
@@ -106,7 +106,7 @@ def unknown_name(sql: str, tables: Tables) -> Unknown | None:
     return _function(sql, tree) or _Relations(sql, tree, tables).unknown()
 
 
-def unknown_target(sql: str, tables: Tables) -> Unknown | None:
+def unknown_target(sql: str, tables: CatalogTables) -> Unknown | None:
     """The table that a change or description is of, where surely nobody knows it."""
     tokens = scanned(sql)
     parts, at = _target(sql, tokens) if tokens else ((), 0)
@@ -178,10 +178,10 @@ def _is_function(name: str) -> bool:
 class _Relations:
     """The tables of a query, and every name that could be a column's."""
 
-    def __init__(self, sql: str, tree: exp.Expression, tables: Tables) -> None:
+    def __init__(self, sql: str, tree: exp.Expression, tables: CatalogTables) -> None:
         self._sql, self._tree, self._tables = sql, tree, tables
         self._shared = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-        self._found: list[tuple[exp.Table, Known]] = []
+        self._found: list[tuple[exp.Table, LakeNames]] = []
 
     def unknown(self) -> Unknown | None:
         """The first table that nobody knows, else the first column."""
@@ -297,7 +297,7 @@ class _Relations:
             yield node.alias_or_name
         yield from (one.alias for one in self._tree.find_all(exp.Subquery, exp.CTE) if one.alias)
 
-    def _place(self, parts: Sequence[exp.Expression]) -> Place:
+    def _place(self, parts: Sequence[exp.Expression]) -> SourcePosition:
         starts = [one.meta_get("start") for one in parts]
         ends = [one.meta_get("end") for one in parts]
         start, end = starts[0], ends[-1]

@@ -110,7 +110,7 @@ _SAFE_CASTS = {
 }
 
 
-class Scope(Protocol):
+class NameScope(Protocol):
     """Where names are looked up; `zone` is the session's time zone."""
 
     zone: str | None
@@ -120,7 +120,7 @@ class Scope(Protocol):
         ...
 
 
-def bind(node: exp.Expression, scope: Scope) -> Expr:
+def bind(node: exp.Expression, scope: NameScope) -> Expr:
     """The bound form of a scalar or aggregate expression."""
     kind = type(node)
     if kind in _BOUND:
@@ -156,7 +156,7 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
-def bind_condition(node: exp.Expression, scope: Scope, *, void: bool = False) -> Expr:
+def bind_condition(node: exp.Expression, scope: NameScope, *, void: bool = False) -> Expr:
     """As `bind`, where Spark wants a boolean; it refuses anything else, so that is left to it.
 
     A bare NULL is one only in some places (`void`): under AND, OR and NOT, in `if` and HAVING.
@@ -180,14 +180,14 @@ def _text(node: exp.Expression | None) -> str:
     return "nothing" if node is None else node.sql(dialect="spark")[:80]
 
 
-def _column(node: exp.Expression, scope: Scope) -> Expr:
+def _column(node: exp.Expression, scope: NameScope) -> Expr:
     if isinstance(node.this, exp.Star):
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
     parts = (node.text("catalog"), node.text("db"), node.text("table"))
     return scope.column(tuple(part for part in parts if part), node.name)
 
 
-def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> Expr:
+def _logical(kind: type[exp.Expression], node: exp.Expression, scope: NameScope) -> Expr:
     """AND and OR chains are flattened without recursion: they can be thousands of terms long."""
     terms, stack = [], [node]
     while stack:
@@ -201,7 +201,7 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
-def _binary(op: str, left: Expr, right: Expr, scope: Scope) -> Expr:
+def _binary(op: str, left: Expr, right: Expr, scope: NameScope) -> Expr:
     if op in types.COMPARISONS:
         zone = scope.zone
         return boolean(op, compared(left, right, zone), compared(right, left, zone))
@@ -223,7 +223,7 @@ def of_date(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _part(op: str, argument: Expr, scope: Scope) -> Call:
+def _part(op: str, argument: Expr, scope: NameScope) -> Call:
     """A part of a date, or of a timestamp where the session's time zone is UTC."""
     utc = is_utc(scope.zone)
     if op in types.DATE_PARTS:
@@ -232,7 +232,7 @@ def _part(op: str, argument: Expr, scope: Scope) -> Call:
     return Call(op, (argument, UTC), "int") if known else Call(op, (argument,), None)
 
 
-def _extract(node: exp.Expression, scope: Scope) -> Expr:
+def _extract(node: exp.Expression, scope: NameScope) -> Expr:
     op = _EXTRACTED.get(node.name.lower())
     if op is None or not isinstance(node.this, exp.Var):
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
@@ -242,7 +242,7 @@ def _extract(node: exp.Expression, scope: Scope) -> Expr:
     return _part(op, argument, scope)
 
 
-def _grouping(node: exp.Expression, scope: Scope) -> Expr:
+def _grouping(node: exp.Expression, scope: NameScope) -> Expr:
     """Which keys a row's grouping set lacks: of one key, or of all as bits."""
     if isinstance(node, exp.Grouping) and len(node.expressions) != 1:
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
@@ -252,7 +252,7 @@ def _grouping(node: exp.Expression, scope: Scope) -> Expr:
     return Call(op, tuple(bind(item, scope) for item in node.expressions), type_)
 
 
-def _to_date(node: exp.Expression, scope: Scope) -> Expr:
+def _to_date(node: exp.Expression, scope: NameScope) -> Expr:
     """Of a date or a timestamp as a cast; of a text it may raise."""
     argument = as_date(bind(node.this, scope), utc=is_utc(scope.zone))
     if argument.type != "date":
@@ -260,7 +260,7 @@ def _to_date(node: exp.Expression, scope: Scope) -> Expr:
     return argument
 
 
-def _cast(node: exp.Expression, scope: Scope) -> Expr:
+def _cast(node: exp.Expression, scope: NameScope) -> Expr:
     kind = node.args["to"]
     target = kind.sql(dialect="spark").lower().replace(", ", ",")
     if isinstance(node.this, exp.HexString) and target == "string":
@@ -293,7 +293,7 @@ def _text_of_bytes(node: exp.Expression) -> Literal:
         raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.") from error
 
 
-def _neg(node: exp.Expression, scope: Scope) -> Expr:
+def _neg(node: exp.Expression, scope: NameScope) -> Expr:
     inner = bind(node.this, scope)
     if isinstance(inner, Literal) and types.is_numeric(inner.type) and inner.value[0] != "-":
         type_: str | None = inner.type
@@ -304,7 +304,7 @@ def _neg(node: exp.Expression, scope: Scope) -> Expr:
     return Call("neg", (inner,), inner.type if types.is_numeric(inner.type) else None)
 
 
-def _between(node: exp.Expression, scope: Scope) -> Expr:
+def _between(node: exp.Expression, scope: NameScope) -> Expr:
     if node.args.get("symmetric"):
         raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
     value = bind(node.this, scope)
@@ -312,7 +312,7 @@ def _between(node: exp.Expression, scope: Scope) -> Expr:
     return boolean("and", _binary(">=", value, low, scope), _binary("<=", value, high, scope))
 
 
-def _in(node: exp.Expression, scope: Scope) -> Expr:
+def _in(node: exp.Expression, scope: NameScope) -> Expr:
     if node.args.get("query") or node.args.get("unnest") or not node.expressions:
         raise DeclinedError("expression_unsupported", "A subquery in IN.")
     value = bind(node.this, scope)
@@ -320,7 +320,7 @@ def _in(node: exp.Expression, scope: Scope) -> Expr:
     return boolean("in", value, *items)
 
 
-def _is(node: exp.Expression, scope: Scope) -> Expr:
+def _is(node: exp.Expression, scope: NameScope) -> Expr:
     value = bind(node.this, scope)
     if isinstance(node.expression, exp.Null):
         return boolean("is_null", value)
@@ -329,7 +329,7 @@ def _is(node: exp.Expression, scope: Scope) -> Expr:
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
-def _case(node: exp.Expression, scope: Scope) -> Expr:
+def _case(node: exp.Expression, scope: NameScope) -> Expr:
     args: list[Expr] = []
     for branch in node.args["ifs"]:
         if node.this is None:
@@ -341,7 +341,7 @@ def _case(node: exp.Expression, scope: Scope) -> Expr:
     return _case_call(args, bind(default, scope) if default is not None else None)
 
 
-def _if(node: exp.Expression, scope: Scope) -> Expr:
+def _if(node: exp.Expression, scope: NameScope) -> Expr:
     if node.args.get("false") is None:
         raise DeclinedError("expression_unsupported", f"Of two arguments: {_text(node)}.")
     args = [bind_condition(node.this, scope, void=True), bind(node.args["true"], scope)]
@@ -371,13 +371,13 @@ def _widened(expr: Expr, type_: str | None) -> Expr:
     return Call("cast", (expr, Literal(type_, "type")), type_)
 
 
-def _coalesce(node: exp.Expression, scope: Scope) -> Expr:
+def _coalesce(node: exp.Expression, scope: NameScope) -> Expr:
     args = [bind(a, scope) for a in (node.this, *node.expressions)]
     type_ = types.common([a.type for a in args])
     return Call("coalesce", tuple(_widened(a, type_) for a in args), type_)
 
 
-def _substring(node: exp.Expression, scope: Scope) -> Expr:
+def _substring(node: exp.Expression, scope: NameScope) -> Expr:
     parts = [node.this, node.args.get("start"), node.args.get("length")]
     args = tuple(bind(p, scope) for p in parts if p is not None)
     literal = all(isinstance(a, Literal) and a.type == "int" for a in args[1:])
@@ -385,7 +385,7 @@ def _substring(node: exp.Expression, scope: Scope) -> Expr:
     return Call("substring", args, "string" if known else None)
 
 
-def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
+def _date_trunc(node: exp.Expression, scope: NameScope) -> Expr:
     unit, written = UNITS.get(node.args["unit"].name.upper()), node.meta.get("unit") or ""
     of_date = isinstance(node, exp.DateTrunc)
     if unit is None or UNITS.get(written) != unit or (of_date and unit not in OF_DATES):
@@ -398,7 +398,7 @@ def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
     return Call("date_trunc", (Literal(unit, UNIT), inner), None)
 
 
-def _concat(node: exp.Expression, scope: Scope) -> Expr:
+def _concat(node: exp.Expression, scope: NameScope) -> Expr:
     if not node.args.get("safe"):
         # Literals side by side: 'it''s' is one quote to Spark and none to the parser.
         raise DeclinedError("expression_unsupported", f"Adjacent literals: {_text(node)}.")
@@ -406,7 +406,7 @@ def _concat(node: exp.Expression, scope: Scope) -> Expr:
     return Call("concat", args, "string" if all(a.type == "string" for a in args) else None)
 
 
-def _like(node: exp.Expression, scope: Scope) -> Expr:
+def _like(node: exp.Expression, scope: NameScope) -> Expr:
     pattern = bind(node.expression, scope)
     if not isinstance(pattern, Literal) or pattern.type != "string" or "\\" in pattern.value:
         raise DeclinedError("expression_unsupported", "LIKE with an escape or a computed pattern.")
@@ -415,7 +415,7 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
     return boolean("not", found) if node.args.get("negate") else found
 
 
-def _rlike(node: exp.Expression, scope: Scope) -> Expr:
+def _rlike(node: exp.Expression, scope: NameScope) -> Expr:
     """Only by a pattern that surely raises nothing; a raw text is one as well."""
     raw = isinstance(node.expression, exp.RawString)
     pattern = Literal(node.expression.name, "string") if raw else bind(node.expression, scope)
@@ -427,7 +427,7 @@ def _rlike(node: exp.Expression, scope: Scope) -> Expr:
     return boolean("rlike", value, pattern)
 
 
-def _contains(node: exp.Expression, scope: Scope) -> Expr:
+def _contains(node: exp.Expression, scope: NameScope) -> Expr:
     args = bind(node.this, scope), bind(node.expression, scope)
     if any(a.type != "string" for a in args):
         raise DeclinedError("expression_unsupported", f"{_text(node)} over other than texts.")
@@ -441,11 +441,11 @@ CONTAINS: dict[type[exp.Expression], str] = {
 }
 
 
-def _not(node: exp.Expression, scope: Scope) -> Expr:
+def _not(node: exp.Expression, scope: NameScope) -> Expr:
     return boolean("not", bind_condition(node.this, scope, void=True))
 
 
-def _filter(node: exp.Expression, scope: Scope) -> Expr:
+def _filter(node: exp.Expression, scope: NameScope) -> Expr:
     aggregate = bind(node.this, scope)
     if not isinstance(aggregate, Aggregate) or aggregate.where is not None:
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
@@ -453,7 +453,7 @@ def _filter(node: exp.Expression, scope: Scope) -> Expr:
     return Aggregate(aggregate.function, aggregate.args, aggregate.distinct, where, aggregate.type)
 
 
-def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
+def _aggregate(node: exp.Expression, scope: NameScope) -> Expr:
     function = _AGGREGATES.get(type(node), "count")
     distinct = isinstance(node.this, exp.Distinct)
     starred = type(node.this) is exp.Star
@@ -491,7 +491,7 @@ def _is_coarse(error: exp.Expression | None) -> bool:
     return _SKETCH_ERROR <= float(error.name) <= _ERROR_MAX
 
 
-def _by_word(node: exp.Expression, scope: Scope) -> Expr:
+def _by_word(node: exp.Expression, scope: NameScope) -> Expr:
     """What the parser doesn't know: ours, or an aggregate under another of Spark's words."""
     if written_name(node) in OURS:
         return _token_test(node, scope)
@@ -502,7 +502,7 @@ def _by_word(node: exp.Expression, scope: Scope) -> Expr:
     return _aggregate(kind(this=arguments[0]), scope)
 
 
-def _token_test(node: exp.Expression, scope: Scope) -> Expr:
+def _token_test(node: exp.Expression, scope: NameScope) -> Expr:
     args = [bind(argument, scope) for argument in node.expressions]
     if [a.type for a in args] != ["string", "string"]:
         raise DeclinedError("expression_unsupported", f"{_text(node)} over other than two texts.")
@@ -519,7 +519,7 @@ def _check_word(node: exp.Expression) -> None:
         raise DeclinedError("expression_unsupported", f"The function {written_name(node)}.")
 
 
-def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
+def _approx_percentile(node: exp.Expression, scope: NameScope) -> Expr:
     """Always of three arguments: the value, the percentage as a double, the accuracy as an int."""
     _check_word(node)
     accuracy = node.args.get("accuracy")
@@ -549,7 +549,7 @@ def _never_null(expr: Expr) -> bool:
     return isinstance(expr, Literal) and expr.type != "void"
 
 
-_Binder = Callable[[exp.Expression, Scope], Expr]
+_Binder = Callable[[exp.Expression, NameScope], Expr]
 _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Anonymous: _by_word,
     exp.Any: _by_word,

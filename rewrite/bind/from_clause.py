@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from rewrite.bind.expressions import bind, bind_condition, boolean
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.bind.semi_joins import check_met_once
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.identifiers.qualified_name import joined
@@ -40,7 +40,7 @@ class From:
     tables: tuple[Occurrence, ...]
     left: tuple[LeftEdge, ...]
     inner: tuple[Expr, ...]
-    names: Names
+    names: ColumnScope
     visible: tuple[Occurrence, ...]
 
 
@@ -83,7 +83,7 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
             inner += parts
         else:
             left.append(LeftEdge(index, parts))
-    names = Names(visible, hidden, zone)
+    names = ColumnScope(visible, hidden, zone)
     for one in unread(tree):
         _check_unread(bind(one, names))
     return From(tuple(tables), tuple(left), tuple(inner), names, tuple(visible))
@@ -120,7 +120,7 @@ def _condition(
     """The conjuncts of ON or USING; what USING hides is added to `hidden`."""
     using, condition = join.args.get("using"), join.args.get("on")
     if not using:
-        names = Names(tables, hidden, zone)
+        names = ColumnScope(tables, hidden, zone)
         return conjuncts(bind_condition(condition, names) if condition is not None else None)
     pairs = [_pair(column.name, tables, hidden) for column in using]
     hidden.update(own for _, own in pairs)
@@ -132,8 +132,8 @@ def _pair(name: str, tables: list[Occurrence], hidden: set[Column]) -> tuple[Exp
 
     The bare name is the other one, which an inner or left join never pads.
     """
-    earlier = Names(tables[:-1], hidden).column((), name)
-    own = Names(tables[-1:]).column((), name)
+    earlier = ColumnScope(tables[:-1], hidden).column((), name)
+    own = ColumnScope(tables[-1:]).column((), name)
     return earlier, own
 
 

@@ -13,7 +13,7 @@ from rewrite.reason import DeclinedError
 from rewrite.text.suggestions import closest, did_you_mean
 
 
-class Names:
+class ColumnScope:
     """Column look-up over the occurrences of FROM.
 
     `hidden` columns, which USING has merged with another, are found only by a qualified name.
@@ -83,7 +83,7 @@ def _qualifies(occurrence: Occurrence, qualifier: tuple[str, ...]) -> bool:
 class AliasNames:
     """GROUP BY: input columns first, then the SELECT list's aliases."""
 
-    def __init__(self, names: Names, aliases: Mapping[str, Expr | None]) -> None:
+    def __init__(self, names: ColumnScope, aliases: Mapping[str, Expr | None]) -> None:
         """`aliases` in lower case; None for one that two outputs have."""
         self._names, self._aliases, self.zone = names, aliases, names.zone
 

@@ -55,7 +55,7 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
     tests = list(conditions)
     stack = [(expr, _Place.CONDITION) for expr in tests]
     stack += [(expr, _Place.COMPUTED) for expr in computed]
-    told = _Told(_equalled(tests))
+    told = _NullFacts(_equalled(tests))
     while stack:
         expr, place = stack.pop()
         if isinstance(expr, Aggregate):
@@ -109,7 +109,7 @@ def _is_nonzero(expr: Expr) -> bool:
         return False
 
 
-def _operands(call: Call, place: _Place, told: _Told) -> list[tuple[Expr, _Place]]:
+def _operands(call: Call, place: _Place, told: _NullFacts) -> list[tuple[Expr, _Place]]:
     if call.op == "case" and place is not _Place.VALUE:
         last = len(call.args) - 1
         given = _Place.VALUE if place in _TESTED else place
@@ -159,7 +159,7 @@ def _equalled(tests: Iterable[Expr]) -> Mapping[Column, Literal]:
     return found
 
 
-class _Told:
+class _NullFacts:
     """What is known of expressions, each looked at once."""
 
     def __init__(self, equalled: Mapping[Column, Literal]) -> None:

@@ -17,7 +17,7 @@ from rewrite.bind.expressions import bind, bind_condition
 from rewrite.bind.from_clause import From, bind_from, occurrence_of
 from rewrite.bind.functions import is_aggregate, may_aggregate
 from rewrite.bind.grouping import Grouping, grouping_of, told_by_sets
-from rewrite.bind.name_scopes import AliasNames, Names, OutputNames
+from rewrite.bind.name_scopes import AliasNames, ColumnScope, OutputNames
 from rewrite.bind.null_folding import check_constants, check_folded
 from rewrite.bind.output_name import output_name
 from rewrite.bind.semi_joins import bind_semi, right_side, semi_terms
@@ -177,7 +177,7 @@ def _needs_more(expr: Expr, outputs: tuple[Output, ...]) -> bool:
     return any(_needs_more(arg, outputs) for arg in children(expr))
 
 
-def bind_output(item: exp.Expression, names: Names) -> Output:
+def bind_output(item: exp.Expression, names: ColumnScope) -> Output:
     """One item of SELECT; DeclinedError for a star."""
     inner = item.this if isinstance(item, exp.Alias) else item
     if isinstance(inner, exp.Star) or (
@@ -208,7 +208,9 @@ def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr | None]:
     return aliases
 
 
-def _grouping(tree: exp.Select, names: Names, outputs: tuple[Output, ...]) -> tuple[Grouping, bool]:
+def _grouping(
+    tree: exp.Select, names: ColumnScope, outputs: tuple[Output, ...]
+) -> tuple[Grouping, bool]:
     group, distinct = tree.args.get("group"), tree.args.get("distinct")
     aggregated = any(has_aggregate(o.expr) for o in outputs) or tree.args.get("having") is not None
     if distinct is not None:

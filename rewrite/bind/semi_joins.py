@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rewrite.bind.allow_list import check_alias
 from rewrite.bind.expressions import bind, bind_condition, boolean
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.facts import Facts
 from rewrite.ir.block import Occurrence, equal_columns
 from rewrite.ir.expr import Column, Expr, Literal, conjuncts, occurrences
@@ -107,7 +107,7 @@ def _checked(term: exp.Expression) -> exp.Select:
 
 
 def bind_semi(
-    term: exp.Expression, own: Occurrence, outer: Names, facts: Facts
+    term: exp.Expression, own: Occurrence, outer: ColumnScope, facts: Facts
 ) -> tuple[Expr, ...]:
     """The conjuncts by which the inner join with `own`, the term's right side, is the term."""
     query = _checked(term)
@@ -116,18 +116,20 @@ def bind_semi(
     return parts
 
 
-def _in(term: exp.Expression, query: exp.Select, own: Occurrence, outer: Names) -> tuple[Expr, ...]:
+def _in(
+    term: exp.Expression, query: exp.Select, own: Occurrence, outer: ColumnScope
+) -> tuple[Expr, ...]:
     """Of an IN, which sees nothing but its own table."""
-    names = Names((own,), zone=outer.zone, inside=True)
+    names = ColumnScope((own,), zone=outer.zone, inside=True)
     outputs = [bind(_bare(item), names) for item in query.expressions]
     if len(outputs) != 1 or not isinstance(outputs[0], Column):
         raise DeclinedError("expression_unsupported", "IN of other than a subquery's one column.")
     return (boolean("=", bind(term.this, outer), outputs[0]), *_where(query, names))
 
 
-def _exists(query: exp.Select, own: Occurrence, outer: Names) -> tuple[Expr, ...]:
+def _exists(query: exp.Select, own: Occurrence, outer: ColumnScope) -> tuple[Expr, ...]:
     """Of an EXISTS, whose WHERE may equal its table's columns with those of the query around."""
-    names = Names((own,), zone=outer.zone, inside=True)
+    names = ColumnScope((own,), zone=outer.zone, inside=True)
     for item in query.expressions:
         if isinstance(item, exp.Star) and not any(item.args.values()):
             continue
@@ -143,7 +145,7 @@ def _bare(item: exp.Expression) -> exp.Expression:
     return item.this if isinstance(item, exp.Alias) else item
 
 
-def _where(query: exp.Select, names: Names | _Correlated) -> tuple[Expr, ...]:
+def _where(query: exp.Select, names: ColumnScope | _Correlated) -> tuple[Expr, ...]:
     where = query.args.get("where")
     if where is None:
         return ()
@@ -158,10 +160,10 @@ class _Correlated:
     a column, a column that isn't named, a function without parentheses.
     """
 
-    def __init__(self, own: Occurrence, outer: Names) -> None:
+    def __init__(self, own: Occurrence, outer: ColumnScope) -> None:
         self.zone = outer.zone
         self._own, self._outer = own, outer
-        self._names = Names((own,), zone=outer.zone, inside=True)
+        self._names = ColumnScope((own,), zone=outer.zone, inside=True)
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from rewrite.analysis.syntax_errors import syntax_fault
-from rewrite.client import Client, FullName
+from rewrite.client import ClientContext, FullName
 from rewrite.dialects.qualify_names import completed
 from rewrite.errors import StatementError, UnknownFunctionError, UntranslatedError
 from rewrite.parse.bounds import TooDeepError, too_deep
@@ -65,7 +65,7 @@ _READERS = ("xpath", "from_xml", "schema_of_xml")
 
 
 def completed_spark(
-    client: Client, sql: str, catalogs: Collection[str]
+    client: ClientContext, sql: str, catalogs: Collection[str]
 ) -> tuple[str, tuple[FullName, ...], None, bool]:
     """The query's text, its tables, no names of outputs, and that no moment is in the text.
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from rewrite.client import Client, FullName
+from rewrite.client import ClientContext, FullName
 from rewrite.dialects.value_kinds import ZONE
 from rewrite.errors import (
     MissingCatalogError,
@@ -51,7 +51,7 @@ _ODD = frozenset("/\\:#")
 def completed(
     tree: exp.Expression,
     dialect: str,
-    client: Client,
+    client: ClientContext,
     catalogs: Collection[str],
     answered: Collection[str] = (),
 ) -> tuple[FullName, ...]:
@@ -92,7 +92,7 @@ def _check_references(tree: exp.Expression) -> None:
         )
 
 
-def full_name(parts: tuple[str, ...], client: Client, catalogs: Collection[str]) -> FullName:
+def full_name(parts: tuple[str, ...], client: ClientContext, catalogs: Collection[str]) -> FullName:
     """What a table's name of one to three parts stands for.
 
     >>> full_name(("t",), Client(catalog="lake", schema="d"), ["lake"])
@@ -214,7 +214,7 @@ def _tables(tree: exp.Expression) -> Iterator[tuple[exp.Table, _Defined]]:
 # What a client's session functions say
 
 
-def told(tree: exp.Expression, client: Client) -> exp.Expression:
+def told(tree: exp.Expression, client: ClientContext) -> exp.Expression:
     """The query with constants in place of functions of the session; `tree` is changed."""
     for node in list(tree.walk()):
         found = _constant(node, client)
@@ -231,7 +231,7 @@ def is_timed(tree: exp.Expression) -> bool:
     return tree.find(*_TIMES) is not None
 
 
-def _constant(node: exp.Expr, client: Client) -> exp.Expression | None:
+def _constant(node: exp.Expr, client: ClientContext) -> exp.Expression | None:
     if isinstance(node, exp.CurrentUser):
         return _text(client.user)
     if isinstance(node, exp.CurrentCatalog):

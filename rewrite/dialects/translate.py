@@ -16,7 +16,7 @@ from typing import cast
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from rewrite.client import SPARK, TRINO, Client, Translated
+from rewrite.client import SPARK, TRINO, ClientContext, Translated
 from rewrite.dialects import subtotals
 from rewrite.dialects.client_spark import completed_spark
 from rewrite.dialects.output_names import output_names
@@ -151,7 +151,7 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
 
 @hinting_clients()
 def translated_for(
-    client: Client,
+    client: ClientContext,
     sql: str,
     dialect: str,
     columns: Columns,

@@ -17,7 +17,7 @@ from rewrite.client import TRINO, Translated
 from rewrite.errors import UntranslatedError
 from rewrite.ir.expr import Literal
 from rewrite.parse.parse import parse
-from rewrite.parse.statement_shape import Shape, marked, text_of
+from rewrite.parse.statement_shape import StatementShape, marked, text_of
 
 _TEXT = "acc_translated_"
 _WHOLE = 7_220_000
@@ -41,7 +41,7 @@ class TranslatedShape:
 
 
 def translated_shape(
-    shape: Shape, known: Translated, translate: Callable[[str], Translated]
+    shape: StatementShape, known: Translated, translate: Callable[[str], Translated]
 ) -> TranslatedShape | None:
     """That of a Trino statement's shape whose translation is `known`; None where it isn't sure.
 

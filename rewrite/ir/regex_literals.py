@@ -40,7 +40,7 @@ _REPLACEMENT = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LiteralRuns:
     """What a match holds. `starts`: the text begins with the first run; `folded`: in any case.
 
     Case is that of ASCII alone: another character of a run is the very same in the text.
@@ -51,11 +51,11 @@ class Reading:
     folded: bool = False
 
 
-class _NotUnderstoodError(Exception):
+class _UnreadPatternError(Exception):
     pass
 
 
-def reading_of(pattern: str) -> Reading | None:
+def reading_of(pattern: str) -> LiteralRuns | None:
     r"""None where the pattern isn't understood.
 
     >>> reading_of(r"^ERROR: \d+ of (?:all )?files\.")
@@ -64,16 +64,16 @@ def reading_of(pattern: str) -> Reading | None:
     flags = _FLAGS.match(pattern)
     if len(pattern) > _LENGTH_MAX or _HALVES.search(pattern):
         return None
-    reader = _Reader(pattern, flags.end() if flags else 0)
+    reader = _PatternReader(pattern, flags.end() if flags else 0)
     try:
         held = reader.alternatives(0)
         if reader.rest:
             return None
-    except _NotUnderstoodError:
+    except _UnreadPatternError:
         return None
     modes = flags[1] if flags else ""
     starts = held[:1] == [_BEGIN] and all(map(_is_sure, held[1:2])) and "m" not in modes
-    return Reading(_runs(held), starts and len(held) > 1, "i" in modes)
+    return LiteralRuns(_runs(held), starts and len(held) > 1, "i" in modes)
 
 
 def _runs(held: Sequence[str]) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def _is_sure(one: str) -> bool:
     return len(one) == 1 and one != _REPLACEMENT
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern from one place on. What it gives are characters, `_ANY` and `_BEGIN`."""
 
     def __init__(self, pattern: str, at: int) -> None:
@@ -105,7 +105,7 @@ class _Reader:
     def alternatives(self, depth: int) -> list[str]:
         """As far as the group's end: what all of them hold, where there is but one."""
         if depth > _DEPTH_MAX:
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         held = self._sequence(depth)
         while self._taken("|"):
             self._sequence(depth)
@@ -129,7 +129,7 @@ class _Reader:
         text = self._pattern[self._at : end if end >= 0 else None]
         self._at = end + 2 if end >= 0 else len(self._pattern)
         if not text:
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return [*text[:-1], *self._quantified([text[-1]], _REPEATED_MAX)]
 
     def _quantified(self, piece: list[str], most: int) -> list[str]:
@@ -142,7 +142,7 @@ class _Reader:
         elif found == "{":
             counts = _REPEATED.match(self._pattern, self._at)
             if counts is None:
-                raise _NotUnderstoodError
+                raise _UnreadPatternError
             self._at = counts.end()
             least = int(counts[1])
             times = int(counts[3] or _REPEATED_MAX) if counts[2] else least
@@ -151,7 +151,7 @@ class _Reader:
         if self._next in ("?", "+"):  # reluctant, possessive
             self._at += 1
         if not least <= times <= most or self._next in ("?", "*", "+", "{"):
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return [*piece, _ANY] if least else [_ANY]
 
     @property
@@ -176,18 +176,18 @@ class _Reader:
         if one in "^$":
             return [_BEGIN if one == "^" else _ANY], self._not_repeated()
         if one in _SPECIAL and one != ".":
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return [_ANY if one == "." else one], True
 
     def _not_repeated(self) -> bool:
         if self._next in ("?", "*", "+", "{"):
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return False
 
     def _escaped(self) -> tuple[list[str], bool]:
         one = self._next
         if one is None or not one.isascii():
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         if one in _CLASSES:
             self._at += 1
             return [_ANY], True
@@ -203,14 +203,14 @@ class _Reader:
             return self._whole(chr(int(code[1] or code[2], 16)))
         one = self._next
         if one is None or not one.isascii() or (one.isalnum() and one not in _CONTROLS):
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         self._at += 1
         return _CONTROLS.get(one, one)
 
     @staticmethod
     def _whole(one: str) -> str:
         if _HALVES.match(one):
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return one
 
     def _group(self, depth: int) -> tuple[list[str], bool]:
@@ -220,12 +220,12 @@ class _Reader:
             named = _NAME.match(self._pattern, self._at)
             name = named[0] if named else "("
             if name in self._names or (not named and self._pattern.startswith("(?", self._at)):
-                raise _NotUnderstoodError
+                raise _UnreadPatternError
             self._names |= {name} - {"("}
             self._at += len(name)
         held = self.alternatives(depth + 1)
         if not self._taken(")"):
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return ([_ANY], self._not_repeated()) if ahead else (held, True)
 
     def _class(self) -> list[str]:
@@ -239,20 +239,20 @@ class _Reader:
                 self._at += 1
                 last = self._member()
                 if not len(first) == len(last) == 1 or first > last:
-                    raise _NotUnderstoodError
+                    raise _UnreadPatternError
                 first = _ANY
             members.append(first)
         if not members:
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         return members if len(members) == 1 and not others else [_ANY]
 
     def _member(self) -> str:
         one = self._next
         if one is None or one in "[]&^":
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         self._at += 1
         if one == "-" and self._next != "]":
-            raise _NotUnderstoodError
+            raise _UnreadPatternError
         if one != "\\":
             return one
         if self._next is not None and self._next in _CLASSES:

@@ -40,7 +40,7 @@ _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, 
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StatementShape:
     """A statement's text cut at its constants: `texts` stand around `constants`.
 
     `kinds` are the constants' types, where a text that is a date is told from any other. Statements
@@ -67,7 +67,7 @@ class Shape:
         return "".join([part for pair in pairs for part in pair])
 
 
-def shape_of(sql: str, *, trino: bool = False) -> Shape | None:
+def shape_of(sql: str, *, trino: bool = False) -> StatementShape | None:
     """The shape; None where the text isn't told apart from its constants with certainty.
 
     The text is Spark's, or Trino's, where names are in double quotes.
@@ -101,7 +101,7 @@ def shape_of(sql: str, *, trino: bool = False) -> Shape | None:
         return None
     if after:
         texts.append("")
-    return Shape(tuple(texts), tuple(kinds), tuple(constants))
+    return StatementShape(tuple(texts), tuple(kinds), tuple(constants))
 
 
 def _constant(piece: re.Match[str]) -> tuple[str, Literal] | None:
@@ -112,7 +112,7 @@ def _constant(piece: re.Match[str]) -> tuple[str, Literal] | None:
     return None if type_ is None else (type_, Literal(piece["number"], type_))
 
 
-def parametrised(shape: Shape) -> tuple[exp.Expression, tuple[int, ...]] | None:
+def parametrised(shape: StatementShape) -> tuple[exp.Expression, tuple[int, ...]] | None:
     """The tree with a `Parameter` for each constant that can be one, and the indexes of these.
 
     None where there is none, or where the parser doesn't show each in its place.
@@ -131,7 +131,7 @@ def parametrised(shape: Shape) -> tuple[exp.Expression, tuple[int, ...]] | None:
 
 
 def marked(
-    shape: Shape, marks: Sequence[str], read: Callable[[str], exp.Expression]
+    shape: StatementShape, marks: Sequence[str], read: Callable[[str], exp.Expression]
 ) -> tuple[dict[int, exp.Expression], str] | None:
     """The operands that marks became, by the indexes of their constants, and the text with these.
 

@@ -58,7 +58,7 @@ class Nested:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DerivedTable:
     """What is known of an answer: its columns, as names with Spark's types.
 
     `unique`: places of columns in which no two rows agree; none of one row at most.
@@ -78,7 +78,7 @@ class Answer:
 class Answers(Facts):
     """Knows answers alone, by name; a column's place is its field id."""
 
-    def __init__(self, answers: Mapping[str, Answer]) -> None:
+    def __init__(self, answers: Mapping[str, DerivedTable]) -> None:
         self._answers = answers
         self._tables = {name: answer.facts(name) for name, answer in answers.items()}
 

@@ -41,7 +41,7 @@ class Reduced:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PinnedFacts:
     """What is asked of the tables as they're pinned.
 
     `unique`: whether an occurrence's rows differ in those fields, but for rows with a NULL there.
@@ -67,7 +67,9 @@ class JoinElimination:
     The fact must be inner or preserved: of a padded one nothing is said.
     """
 
-    def __init__(self, block: Block, fact: int, relates: Sequence[Related], known: Known) -> None:
+    def __init__(
+        self, block: Block, fact: int, relates: Sequence[Related], known: PinnedFacts
+    ) -> None:
         self._block, self._fact, self._known = block, fact, known
         self._edges = {edge.occurrence: edge for edge in block.left_edges}
         self._came: dict[Column, _Came] = {}

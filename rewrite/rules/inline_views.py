@@ -22,7 +22,7 @@ from rewrite.parse.parse import parse
 from rewrite.parse.with_definitions import Definitions
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import quote
-from rewrite.rules.derived_tables import Answer, Answers, nested
+from rewrite.rules.derived_tables import Answers, DerivedTable, nested
 from rewrite.rules.merge_subqueries import flattened
 from rewrite.rules.splice.select_positions import is_defined
 from rewrite.rules.splice.select_spans import Text
@@ -124,13 +124,13 @@ class _Inlining:
             answers[name] = self._answer(beside.select(table.columns))
         return bind_above(split.outer, Answers(answers), self._zone)
 
-    def _answer(self, tree: exp.Expression) -> Answer:
+    def _answer(self, tree: exp.Expression) -> DerivedTable:
         columns = []
         for output in self._bound(tree).outputs:
             if output.name is None or output.expr.type is None:
                 raise _unsupported("A derived column's name or type.")
             columns.append((output.name, output.expr.type))
-        return Answer(columns)
+        return DerivedTable(columns)
 
 
 def _parts(node: exp.Table) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ _BEFORE, _SHOWN = 40, 76
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePosition:
     """A word in a text; `line` and `column` count from 1, `shown` is the line and the mark."""
 
     line: int
@@ -23,7 +23,7 @@ class Place:
     shown: str
 
 
-def place_of(sql: str, start: int, end: int) -> Place:
+def place_of(sql: str, start: int, end: int) -> SourcePosition:
     r"""The place of the characters from `start` up to `end`.
 
     >>> place_of("SELECT a\nFORM t", 9, 13)
@@ -38,7 +38,7 @@ def place_of(sql: str, start: int, end: int) -> Place:
     before, marked = text[: column - cut], text[column - cut : max(0, end - first - cut)]
     lead, tail = "… " * bool(cut), " …" * (first + cut + _SHOWN < last)
     mark = " " * (len(lead) + _width(before)) + "^" * max(1, _width(marked))
-    return Place(sql.count("\n", 0, start) + 1, column + 1, f"{lead}{text}{tail}\n{mark}")
+    return SourcePosition(sql.count("\n", 0, start) + 1, column + 1, f"{lead}{text}{tail}\n{mark}")
 
 
 def offset_of(sql: str, line: int, column: int) -> int:

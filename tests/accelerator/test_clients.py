@@ -20,11 +20,11 @@ from accelerator.errors import (
 )
 from accelerator.query.statements.nodes import AddConstraint, AddRelateColumn, Query
 from accelerator.session.session import Accelerator
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from tests.support.pristine import Pristine, catalog_of, properties_of
 
-_SHOP = Client(catalog="lake", schema="shop", user="ann", version="1")
-_BANK = Client(catalog="bank", schema="shop", user="ann", version="1")
+_SHOP = ClientContext(catalog="lake", schema="shop", user="ann", version="1")
+_BANK = ClientContext(catalog="bank", schema="shop", user="ann", version="1")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accelerator]:
         yield found
 
 
-def _rows(session: Accelerator, sql: str, client: Client = _SHOP) -> list[tuple[object, ...]]:
+def _rows(
+    session: Accelerator, sql: str, client: ClientContext = _SHOP
+) -> list[tuple[object, ...]]:
     return session.query(sql, dialect="trino", client=client).fetchall()
 
 
@@ -74,7 +76,7 @@ def _rows(session: Accelerator, sql: str, client: Client = _SHOP) -> list[tuple[
         ('SELECT count(*) FROM "orders$logical_iceberg_metadata"', _SHOP, 1),
     ],
 )
-def test_whose_rows(session: Accelerator, sql: str, client: Client, n: int) -> None:
+def test_whose_rows(session: Accelerator, sql: str, client: ClientContext, n: int) -> None:
     for _ in range(2):  # what is kept of a statement is one client's
         assert _rows(session, sql, client) == [(n,)]
 
@@ -95,7 +97,7 @@ def test_names_and_tables_of_a_query(session: Accelerator) -> None:
 @pytest.mark.parametrize(
     ("sql", "client", "error"),
     [
-        ("SELECT 1 FROM orders", Client(catalog="lake"), MissingSchemaError),
+        ("SELECT 1 FROM orders", ClientContext(catalog="lake"), MissingSchemaError),
         ("SELECT 1 FROM hive.shop.orders", _SHOP, UnknownCatalogError),
         ("SELECT 1 FROM spark_catalog.shop.orders", _SHOP, UnknownCatalogError),
         ('SELECT 1 FROM parquet."/etc/x"', _SHOP, UnknownTableError),
@@ -118,7 +120,7 @@ def test_names_and_tables_of_a_query(session: Accelerator) -> None:
     ],
 )
 def test_what_is_refused(
-    session: Accelerator, sql: str, client: Client, error: type[AcceleratorError]
+    session: Accelerator, sql: str, client: ClientContext, error: type[AcceleratorError]
 ) -> None:
     with pytest.raises(error):
         _rows(session, sql, client)

@@ -18,7 +18,7 @@ from rewrite.bind.select import bind_block
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Column, Literal
 from rewrite.parse.parse import parse
-from rewrite.parse.statement_shape import Shape, parametrised, shape_of
+from rewrite.parse.statement_shape import StatementShape, parametrised, shape_of
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render.expressions import Dialect, literal, split_marks
 from tests.cubes.cases import RULES, Case, rule_cases
@@ -66,7 +66,7 @@ def _filled(text: str, constants: list[Literal], dialect: Dialect) -> str:
     return "".join(part for pair in zip(pieces, (*values, ""), strict=True) for part in pair)
 
 
-def _variants(shape: Shape, free: tuple[int, ...]) -> list[list[Literal]]:
+def _variants(shape: StatementShape, free: tuple[int, ...]) -> list[list[Literal]]:
     """The statement's own constants, and others in the place of its parameters."""
     r = random.Random(0)
     own = list(shape.constants)

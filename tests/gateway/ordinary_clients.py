@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from accelerator.gateway.serving import Running
+from accelerator.gateway.serving import RunningGateway
 from tests.gateway.support import ROWS
 
 
@@ -23,7 +23,7 @@ def until(true: Callable[[], Any], seconds: float = 120) -> None:
 
 
 def sent(
-    running: Running,
+    running: RunningGateway,
     method: str,
     path: str,
     body: str = "",
@@ -55,7 +55,7 @@ def path_of(document: dict[str, Any]) -> str:
     return urllib.parse.urlsplit(document["nextUri"]).path
 
 
-def documents(running: Running, sql: str, **more: str) -> Iterator[dict[str, Any]]:
+def documents(running: RunningGateway, sql: str, **more: str) -> Iterator[dict[str, Any]]:
     """All pages of a statement."""
     found = sent(running, "POST", "/v1/statement", sql, **more)
     yield found
@@ -64,7 +64,7 @@ def documents(running: Running, sql: str, **more: str) -> Iterator[dict[str, Any
         yield found
 
 
-def asked(running: Running, sql: str, user: str = "me", **more: str) -> Any:
+def asked(running: RunningGateway, sql: str, user: str = "me", **more: str) -> Any:
     """The first row, or the error's message."""
     rows = list(documents(running, sql, user=user, **more))
     if "error" in rows[-1]:
@@ -72,7 +72,7 @@ def asked(running: Running, sql: str, user: str = "me", **more: str) -> Any:
     return next(row for one in rows for row in one.get("data", ()))
 
 
-def count(running: Running, number: int, user: str = "other") -> Any:
+def count(running: RunningGateway, number: int, user: str = "other") -> Any:
     """The row of an ordinary statement: all rows of sales, and the number."""
     return asked(running, f"SELECT count(*) + {number} FROM sales", user)
 
@@ -80,7 +80,7 @@ def count(running: Running, number: int, user: str = "other") -> Any:
 class Clients:
     """Ordinary clients, who ask without an end; `wrong` has the answers that aren't right."""
 
-    def __init__(self, running: Running, clients: int = 4) -> None:
+    def __init__(self, running: RunningGateway, clients: int = 4) -> None:
         self._over = threading.Event()
         self.wrong: list[Any] = []
         self.answers = 0
@@ -88,7 +88,7 @@ class Clients:
             threading.Thread(target=self._ask, args=(running, n)) for n in range(clients)
         ]
 
-    def _ask(self, running: Running, number: int) -> None:
+    def _ask(self, running: RunningGateway, number: int) -> None:
         while not self._over.is_set():
             number += 100
             try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
-from accelerator.gateway.access.grants import Access
-from accelerator.gateway.statements.answer_cache import AnswerCache, Entry, Key
+from accelerator.gateway.access.grants import UserAccess
+from accelerator.gateway.statements.answer_cache import AnswerCache, AnswerKey, CacheEntry
 
 ROWS = 1000
 CITIES = ("Köln", "Paris", 'Wien "x"', "Rom")
@@ -45,8 +45,8 @@ def filled_cache(folder: Path) -> AnswerCache:
     """A cache with two answers: the first is on disk in the folder."""
     cache = AnswerCache(6_000, 100_000, str(folder), 5_000)
     for words in ("a", "b"):
-        key = Key(words, None, None, None, "", Access.all())
-        cache.put(key, Entry((b"x" * 2_000,), {}, {}, {}, 1))
+        key = AnswerKey(words, None, None, None, "", UserAccess.all())
+        cache.put(key, CacheEntry((b"x" * 2_000,), {}, {}, {}, 1))
     return cache
 
 

@@ -17,9 +17,9 @@ import accelerator
 from accelerator.gateway.access.check import check, denied
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.filter_listings import visible
-from accelerator.gateway.access.grants import Access, Grant, Object
+from accelerator.gateway.access.grants import Grant, Object, UserAccess
 from accelerator.gateway.access.rulings import Rulings, noting
-from accelerator.gateway.access.table_names import Named, named
+from accelerator.gateway.access.table_names import NamedTables, named
 from accelerator.query.statements import nodes
 from accelerator.query.statements.constraint import Constraint
 from accelerator.query.statements.grammar import parse_statement
@@ -100,7 +100,7 @@ def _access(*patterns, deny=(), change=(), manage="*"):
     grants += [Grant("allow", "change", "table", tuple(p.split("."))) for p in change]
     if manage:
         grants += [Grant("allow", "manage", kind, (manage,)) for kind in ("cube", "index")]
-    return Access.of(grants)
+    return UserAccess.of(grants)
 
 
 ALL_BUT = _access("lake.*.*", deny=[SECRET], change=["lake.*.*"])
@@ -362,7 +362,7 @@ def test_what_is_allowed_is_checked_and_its_tables_are_told(acc, sql, tables):
 @pytest.mark.parametrize("sql", [sql for sql, tables in OURS if tables])
 def test_nothing_of_it_is_allowed_without_a_rule(acc, sql):
     with pytest.raises(AccessDeniedError):
-        _checked(acc, sql, Access())
+        _checked(acc, sql, UserAccess())
 
 
 def test_changes_need_their_own_rule(acc):
@@ -440,7 +440,7 @@ def test_rules_are_asked_before_any_catalog(acc, monkeypatch):
         monkeypatch.setattr(reader, name, fail)
     for sql in ("SELECT * FROM lake.d.secret", "SELECT * FROM lake.d.nothing", "BUILD CUBE hidden"):
         with pytest.raises(AccessDeniedError):
-            _checked(acc, sql, Access())
+            _checked(acc, sql, UserAccess())
 
 
 def test_a_published_cube_needs_the_tables_under_it(tmp_path):
@@ -494,7 +494,7 @@ def test_what_ends_a_published_table_needs_its_own_rule(tmp_path):
 
 
 def test_without_a_policy_all_is_allowed_and_only_told_tables_may_be_kept(acc):
-    everything = Access.all()
+    everything = UserAccess.all()
     assert _checked(acc, "SELECT * FROM lake.d.secret", everything) == {("lake", "d", "secret")}
     for sql in (
         "SHOW TABLES",
@@ -508,7 +508,7 @@ def test_without_a_policy_all_is_allowed_and_only_told_tables_may_be_kept(acc):
 def test_needs_are_told(acc):
     rulings, sql = Rulings(), "SELECT * FROM lake.d.over_secret"
     with noting(rulings):
-        _checked(acc, sql, Access.all())
+        _checked(acc, sql, UserAccess.all())
     view, secret = ("read", "table lake.d.over_secret"), ("read", "table lake.d.secret")
     assert list(rulings.allowed) == [view, secret]
     with noting(rulings), pytest.raises(AccessDeniedError):
@@ -537,7 +537,7 @@ def test_names_of_with_hold_where_they_are_seen(sql, tables):
 
 def test_names_of_with_that_only_case_tells_apart():
     sql = "WITH Secret AS (SELECT 1) SELECT * FROM secret"
-    assert named(sql) == Named()
+    assert named(sql) == NamedTables()
     assert named(sql, case_sensitive=True).untold
 
 
@@ -553,11 +553,11 @@ LISTED = [
 def test_listings_leave_out_what_is_hidden(acc, sql, column, every, seen):
     answer, statement = acc.query(sql).arrow(), parse_statement(sql)
     assert set(answer[column].to_pylist()) == every
-    for access, wanted in ((ALL_BUT, seen), (Access(), set()), (_access("lake.*.*"), every)):
+    for access, wanted in ((ALL_BUT, seen), (UserAccess(), set()), (_access("lake.*.*"), every)):
         found = visible(statement, answer, access, acc.services)
         assert found.schema == answer.schema
         assert set(found[column].to_pylist()) == wanted
-    assert visible(statement, answer, Access.all(), acc.services) is answer
+    assert visible(statement, answer, UserAccess.all(), acc.services) is answer
 
 
 def test_coverage_leaves_out_artifacts_over_what_is_hidden(acc):
@@ -603,10 +603,10 @@ def _statements():
 def test_every_kind_of_statement_has_a_rule(acc, statement):
     """Each names what mustn't be read: a new kind without a rule of its own is denied too."""
     if isinstance(statement, nodes.ShowQueries):  # its rows are the asker's own
-        assert check(statement, Access(), acc.services) == frozenset()
+        assert check(statement, UserAccess(), acc.services) == frozenset()
         return
     with pytest.raises(AccessDeniedError):
-        check(statement, Access(), acc.services)
+        check(statement, UserAccess(), acc.services)
     with pytest.raises(AccessDeniedError) as raised:
         check(statement, _access(OK, change=[OK]), acc.services)
     assert "isn't known" not in str(raised.value)

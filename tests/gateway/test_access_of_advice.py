@@ -13,9 +13,9 @@ import accelerator
 from accelerator.errors import AdviceNotFoundError, AdviceStaleError
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.grants import Access, Grant
+from accelerator.gateway.access.grants import Grant, UserAccess
 from accelerator.gateway.workers import run_statement
-from accelerator.gateway.workers.api.calls import Call, answered
+from accelerator.gateway.workers.api.calls import ApiCall, answered
 from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import ShowRecommendations
 from accelerator.services.advisor.apply import apply
@@ -61,12 +61,12 @@ def test_who_applies_advice_needs_what_it_does(acc):
             grants = [Grant("allow", "read", "table", tuple(OK.split("."))), metrics]
             grants.append(Grant("allow", "manage", "cube", ("*",)))
             with pytest.raises(AccessDeniedError) as raised:
-                check(statement, Access.of(grants), acc.services)
+                check(statement, UserAccess.of(grants), acc.services)
             assert "isn't known" not in str(raised.value)
             every = [*grants, Grant("allow", "read", "table", tuple(SECRET.split(".")))]
-            check(statement, Access.of(every), acc.services)
+            check(statement, UserAccess.of(every), acc.services)
             with pytest.raises(AccessDeniedError, match="manage"):
-                check(statement, Access.of([*every[:2], every[-1]]), acc.services)
+                check(statement, UserAccess.of([*every[:2], every[-1]]), acc.services)
     finally:
         files.delete([path])
 
@@ -85,18 +85,20 @@ def test_texts_of_others_are_shown_only_to_who_may_see_them(acc):
     files = acc.services.store.files
     path = write(files, Advice(1, one.table_uuid, OK, 1, 1.0, recommendations=(one,)))
     path_of = {"catalog": "lake", "schema": "d", "table": "ok"}
-    call = {"call": "list_recommendations", "access": Access.all().to_json(), "user": "ann"}
+    call = {"call": "list_recommendations", "access": UserAccess.all().to_json(), "user": "ann"}
     call |= {"path": path_of, "query": {}, "body": {}}
     statement = ShowRecommendations(tuple(OK.split(".")))
     try:
         for whose, shown in ((None, [list(one.samples)]), ("ann", [[]])):
             with shown_to(whose):
                 assert [row["samples"] for row in show(statement, acc.services)] == shown
-                found = answered(Call.from_dict(call | {"log_of": whose}), acc.services, None, None)
+                found = answered(
+                    ApiCall.from_dict(call | {"log_of": whose}), acc.services, None, None
+                )
                 assert [row.samples for row in found.items] == shown
         for wrong in ({}, {"log_of": 7}):
             with pytest.raises((LookupError, TypeError)):
-                Call.from_dict(call | wrong)
+                ApiCall.from_dict(call | wrong)
     finally:
         files.delete([path])
 
@@ -131,9 +133,9 @@ def test_who_applies_advice_needs_what_it_needs(acc):
     statement = parse_statement(f"APPLY RECOMMENDATION {index.id}")
     try:
         with pytest.raises(AccessDeniedError):
-            check(statement, Access.of(grants), acc.services)
+            check(statement, UserAccess.of(grants), acc.services)
         more = Grant("allow", "read", "table", tuple(SECRET.split(".")))
-        check(statement, Access.of([*grants, more]), acc.services)
+        check(statement, UserAccess.of([*grants, more]), acc.services)
     finally:
         files.delete([path])
 
@@ -172,7 +174,7 @@ def test_what_is_done_is_what_was_checked(acc, monkeypatch, words):
     monkeypatch.setattr(acc, "answered", answered)
     monkeypatch.setattr(apply, "Recorder", lambda _: nullcontext)
     monkeypatch.setattr(apply._Applying, "run", lambda one, _: ran.append(one._one))
-    job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
+    job = SimpleNamespace(access=UserAccess.all(), timeout_s=0.0, for_patterns=False)
     worker = run_statement.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement(f"APPLY {words}"))
     try:
@@ -193,7 +195,7 @@ def test_advice_that_comes_behind_the_check_is_not_done(acc, monkeypatch):
     monkeypatch.setattr(acc, "answered", lambda *_: pytest.fail("done without a check"))
     worker = run_statement.Asking({"version": "480"})
     monkeypatch.setattr(worker, "_read", lambda *_: parse_statement("APPLY RECOMMENDATION r0"))
-    job = SimpleNamespace(access=Access.all(), timeout_s=0.0, for_patterns=False)
+    job = SimpleNamespace(access=UserAccess.all(), timeout_s=0.0, for_patterns=False)
     try:
         with pytest.raises((AdviceStaleError, AdviceNotFoundError)):
             worker._run(acc, job, "")

@@ -7,10 +7,10 @@ import pytest
 from argon2 import PasswordHasher
 
 from accelerator.common.config.config import Config
-from accelerator.gateway.access.grants import Access, Grant, Object
+from accelerator.gateway.access.grants import Grant, Object, UserAccess
 from accelerator.gateway.access.login.users import User
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.monitoring.history import Record, Wanted
+from accelerator.gateway.monitoring.history import HistoryFilter, StatementRecord
 from accelerator.gateway.monitoring.query_log import record
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.store.journals.query_log.visibility import own, shown_to
@@ -26,7 +26,7 @@ LOG = pa.table(
 
 
 def _ended(*, is_private):
-    return Record(
+    return StatementRecord(
         id="1",
         user="ann",
         principal="ann",
@@ -51,9 +51,9 @@ def test_a_private_plan_is_for_those_who_see_everything():
 
 
 def test_a_private_plan_is_not_found_by_its_words():
-    assert not Wanted(of="ann", text="hidden").holds(_ended(is_private=True))
-    assert Wanted(of="ann", text="hidden").holds(_ended(is_private=False))
-    assert Wanted(text="hidden").holds(_ended(is_private=True))
+    assert not HistoryFilter(of="ann", text="hidden").holds(_ended(is_private=True))
+    assert HistoryFilter(of="ann", text="hidden").holds(_ended(is_private=False))
+    assert HistoryFilter(text="hidden").holds(_ended(is_private=True))
 
 
 def test_the_log_keeps_the_code_of_a_private_reason():
@@ -84,7 +84,7 @@ def test_a_reader_of_the_log_reads_names_of_cubes_that_they_may_know_of():
     ],
 )
 def test_a_star_stays_in_its_level_where_it_allows(pattern, allowed, others):
-    access = Access.of([Grant("allow", "read", "table", ("lake", pattern, "*"))])
+    access = UserAccess.of([Grant("allow", "read", "table", ("lake", pattern, "*"))])
 
     def reads(namespace):
         return access.may("read", Object.table(("lake", *namespace.split("."), "t")))
@@ -94,7 +94,7 @@ def test_a_star_stays_in_its_level_where_it_allows(pattern, allowed, others):
 
 
 def test_a_star_crosses_levels_where_it_denies():
-    access = Access.of(
+    access = UserAccess.of(
         [
             Grant("allow", "read", "table", ("lake", "shop.eu", "*")),
             Grant("deny", "read", "table", ("lake", "shop*", "*")),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.access.grants import ACTIONS, GATEWAY, KINDS_OF, Access, Grant, Object
+from accelerator.gateway.access.grants import ACTIONS, GATEWAY, KINDS_OF, Grant, Object, UserAccess
 from accelerator.gateway.access.login.users import User
-from accelerator.gateway.access.policy import Policy, PolicyNotBuiltError, Rule
+from accelerator.gateway.access.policy import AccessRule, Policy, PolicyNotBuiltError
 from accelerator.gateway.access.roles import RoleNotFoundError, enabled_roles
 from accelerator.gateway.admission.admission import Limit, Who
 
@@ -135,19 +135,19 @@ def test_listings(load):
     assert not engineer.sees("lake", "HIDDEN")
     assert engineer.sees("lake", "elsewhere", "t")
     assert not engineer.sees("lake", "elsewhere", "salaries")
-    assert not Access().sees("lake")
-    assert Access.all().sees("x", "y", "z")
+    assert not UserAccess().sees("lake")
+    assert UserAccess.all().sees("x", "y", "z")
 
 
 def test_without_a_file_everything_is_allowed():
     access = Policy.none().access(EVERY)
-    assert access == Access.all()
+    assert access == UserAccess.all()
     assert access.may("metrics", GATEWAY)
     assert access.may("read", _table("x", "y"))
 
 
 def test_an_empty_file_allows_nothing(load):
-    assert load("").access(EVERY) == Access()
+    assert load("").access(EVERY) == UserAccess()
 
 
 def test_limits(load):
@@ -240,40 +240,42 @@ def _grants(draw):
 
 @given(st.lists(_grants(), max_size=6), st.randoms())
 def test_the_same_rules_are_one_value_with_one_fingerprint(grants, chance):
-    one = Access.of(grants)
+    one = UserAccess.of(grants)
     shuffled = [*grants, *grants[:2]]
     chance.shuffle(shuffled)
-    other = Access.of(shuffled)
+    other = UserAccess.of(shuffled)
     assert one == other
     assert one.fingerprint == other.fingerprint
-    read = Access.from_json(json.loads(json.dumps(one.to_json())))
+    read = UserAccess.from_json(json.loads(json.dumps(one.to_json())))
     assert read == one
     assert read.fingerprint == one.fingerprint
     for grant in set(grants):
-        fewer = Access.of(g for g in grants if g != grant)
+        fewer = UserAccess.of(g for g in grants if g != grant)
         assert fewer.fingerprint != one.fingerprint
-    assert Access.all().fingerprint != Access().fingerprint
+    assert UserAccess.all().fingerprint != UserAccess().fingerprint
 
 
 @given(st.lists(_grants(), max_size=6), st.tuples(PART, PART, PART))
 def test_no_rule_more_that_denies_ever_allows(grants, name):
     object = Object("table", name)
     allows = [g for g in grants if g.effect == "allow"]
-    if Access.of(grants).may("read", object):
-        assert Access.of(allows).may("read", object)
-        assert Access.of(grants).sees(*name)
-        assert Access.of(grants).sees(name[0])
-        assert Access.of(grants).sees(name[0], name[1])
+    if UserAccess.of(grants).may("read", object):
+        assert UserAccess.of(allows).may("read", object)
+        assert UserAccess.of(grants).sees(*name)
+        assert UserAccess.of(grants).sees(name[0])
+        assert UserAccess.of(grants).sees(name[0], name[1])
     denial = Grant("deny", "read", "table", name)
     if not any("*" in part for part in name):
-        assert not Access.of([*grants, denial]).may("read", object)
+        assert not UserAccess.of([*grants, denial]).may("read", object)
 
 
 ROLES = st.frozensets(st.sampled_from(["r", "s", "t"]))
 
 
 @given(
-    st.lists(st.builds(Rule, st.lists(_grants(), max_size=3).map(tuple), roles=ROLES.map(tuple))),
+    st.lists(
+        st.builds(AccessRule, st.lists(_grants(), max_size=3).map(tuple), roles=ROLES.map(tuple))
+    ),
     ROLES,
     ROLES,
     st.tuples(PART, PART, PART),
@@ -309,18 +311,18 @@ JSON = st.recursive(
 def test_json_of_others_is_checked(value, key, place):
     for raw in (value, {"format": 1, "everything": False, "grants": [value]}):
         try:
-            found = Access.from_json(raw)
+            found = UserAccess.from_json(raw)
         except ConfigError:
             continue
-        assert found == Access()
+        assert found == UserAccess()
         assert not found.everything
-    whole = Access.of([Grant("allow", "read", "table", ("a", "b", "c"))]).to_json()
+    whole = UserAccess.of([Grant("allow", "read", "table", ("a", "b", "c"))]).to_json()
     changed = {**whole, key: value}
     grants = [[*whole["grants"][0]]]
     grants[0][place] = value
     for raw in (changed, {**whole, "grants": grants}):
         try:
-            found = Access.from_json(raw)
+            found = UserAccess.from_json(raw)
         except ConfigError:
             continue
         assert found.everything is (raw["everything"] is True)
@@ -343,4 +345,4 @@ def test_json_of_others_is_checked(value, key, place):
 )
 def test_json_that_is_nearly_right(raw):
     with pytest.raises(ConfigError):
-        Access.from_json(raw)
+        UserAccess.from_json(raw)

@@ -30,7 +30,7 @@ from accelerator.gateway.http.api.openapi import document
 from accelerator.gateway.http.api.uploads import Uploads
 from accelerator.gateway.workers.api import tables
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import Run
+from accelerator.store.journals.run import FinishedRun
 from accelerator.store.journals.run_history import RunHistory
 from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 
@@ -530,7 +530,7 @@ def test_a_run_of_another_daemon_is_told_and_stopped(gateway, boss, warehouse):
         assert run.cancel().state == "running"
         assert claim.asked_to_stop() == "boss"
         now = time.time_ns() // 1_000_000
-        ended = Run(began_ms=now, ended_ms=now, more=True, failures=1, error="e", code="cancelled")
+        ended = FinishedRun(began_ms=now, ended_ms=now, failures=1, error="e", code="cancelled")
         claim.end(ended.to_json())
         RunHistory(acc.services.store.files).add(claim.key, claim.epoch, ended)
     assert run.wait(timeout_s=60).state == "cancelled"

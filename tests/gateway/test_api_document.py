@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accelerator.gateway.http.api.openapi import document
 from accelerator.gateway.http.api.problems import STATUS, problem, status_of
 from accelerator.gateway.http.api.routes import BASE, ROUTES
-from accelerator.gateway.trino.errors import NAMES, Told
+from accelerator.gateway.trino.errors import NAMES, TrinoError
 from accelerator.gateway.workers.api import paging
 from accelerator.gateway.workers.api.errors import CursorError, RequestError
 from accelerator.gateway.workers.api.models import Paging
@@ -46,12 +46,12 @@ def test_each_status_of_an_error_is_in_the_reference_and_of_a_code_that_is_known
     for code, status in STATUS.items():
         assert code in NAMES
         assert f"`{code}`" in told, code
-        assert problem(Told(code, "text")).status == status
+        assert problem(TrinoError(code, "text")).status == status
 
 
 @given(st.text(max_size=20))
 def test_any_error_has_a_status(code):
-    assert 400 <= status_of(Told(code, "text")) < 600
+    assert 400 <= status_of(TrinoError(code, "text")) < 600
 
 
 @given(st.lists(st.text(max_size=5), unique=True), st.integers(1, 5))

@@ -16,12 +16,12 @@ import accelerator
 from accelerator.common.config.config import Config
 from accelerator.errors import SparkElsewhereError, StatementTimeoutError
 from accelerator.gateway import serving
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.parse import request
 from accelerator.gateway.workers.backtracking import _LINEAR, PATTERN_HINT, may_backtrack
-from accelerator.gateway.workers.run_statement import Asking, Job, Telling
+from accelerator.gateway.workers.run_statement import Asking, StatementJob, Telling
 from tests.gateway.ordinary_clients import asked, path_of, sent, until
 from tests.gateway.support import made_warehouse
 
@@ -128,7 +128,9 @@ def weighed(tmp_path_factory):
             raise SparkElsewhereError("not here")
 
         def weighed(sql):
-            job = Job(request(sql, client), client, Access.all(), telling=Telling(True), log_of="x")
+            job = StatementJob(
+                request(sql, client), client, UserAccess.all(), telling=Telling(True), log_of="x"
+            )
             with pytest.MonkeyPatch.context() as patch, pytest.raises(SparkElsewhereError) as found:
                 patch.setattr(session, "answered", elsewhere)
                 patch.setattr(type(session.queries.explainer), "shown", elsewhere)
@@ -161,7 +163,9 @@ def test_statements_of_ours_stop_at_the_limit_of_patterns(tmp_path, monkeypatch)
     with accelerator.open(str(made_warehouse(tmp_path))) as session:
         client = nodes.ClientSession(user="x", catalog="lake", schema="shop")
         asked = request(OURS[2].format(SLOW), client)
-        job = Job(asked, client, Access.all(), timeout_s=0.3, telling=Telling(True), log_of="x")
+        job = StatementJob(
+            asked, client, UserAccess.all(), timeout_s=0.3, telling=Telling(True), log_of="x"
+        )
         job = replace(job, for_patterns=True)
         sales = ", ".join(f"lake.shop.sales {one}" for one in "abcd")
         endless = f"SELECT count(*) FROM {sales} WHERE a.id > b.id"

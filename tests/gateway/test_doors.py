@@ -15,7 +15,7 @@ from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.policy import Policy
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.parse import request
-from accelerator.gateway.workers.run_statement import Asking, Job, Telling
+from accelerator.gateway.workers.run_statement import Asking, StatementJob, Telling
 from tests.gateway import gateway_doors as doors
 from tests.gateway.gateway_doors import CATALOG, NOTHING, RIGHTS, SCHEMA, Asker, Door
 
@@ -139,7 +139,7 @@ def test_a_forbidden_table_is_refused_after_the_work_of_one_that_is_not_there(la
 
             def work(door, table, access=access):
                 asked = request(door.text.replace("{t}", table), client)
-                job = Job(asked, client, access, telling=Telling(True), log_of="x")
+                job = StatementJob(asked, client, access, telling=Telling(True), log_of="x")
                 with suppress(AcceleratorError):
                     asking.answer(session, job)
                 return recorder.taken(table)

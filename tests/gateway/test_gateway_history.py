@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from accelerator.errors import CancelledError
 from accelerator.gateway.access.login.users import User
-from accelerator.gateway.monitoring.history import History, Record, Wanted, slow_line
+from accelerator.gateway.monitoring.history import (
+    History,
+    HistoryFilter,
+    StatementRecord,
+    slow_line,
+)
 from accelerator.gateway.monitoring.timeline import STEP_S, Timeline, _percentile, _step
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import told
@@ -73,7 +78,7 @@ def test_what_failed_and_what_was_cancelled():
 def test_so_many_are_kept_and_so_many_bytes():
     history = History(3)
     ids = [ended(history, statement(number=n)).id for n in range(5)]
-    assert [one.id for one in history.newest()(Wanted())] == ids[:1:-1]
+    assert [one.id for one in history.newest()(HistoryFilter())] == ids[:1:-1]
     assert history.find(ids[0]) is None and len(history) == 3
     small = History(100, bytes_max=50_000)
     for number in range(50):
@@ -91,7 +96,7 @@ def test_who_sees_what():
     select = history.newest()
 
     def seen(**wanted):
-        return {one.id for one in select(Wanted(**wanted))}
+        return {one.id for one in select(HistoryFilter(**wanted))}
 
     assert seen() == {own, lent, other}
     assert seen(of="ann") == {own, lent}
@@ -109,7 +114,7 @@ def test_filters():
     select = history.newest()
 
     def found(**wanted):
-        return [one.id for one in select(Wanted(**wanted))]
+        return [one.id for one in select(HistoryFilter(**wanted))]
 
     assert found() == [running.id, b, a]
     assert found(limit=1) == [running.id] and found(limit=0) == []
@@ -173,8 +178,8 @@ def test_secrets_arent_shown(sql):
     assert "hush99" not in json.dumps(record.to_dict(sees_all=True, whole=True)) + json.dumps(
         slow_line(record)
     )
-    assert history.newest()(Wanted(text="hush99")) == []
-    assert history.newest()(Wanted(text=sql.lower()[:12])) == [record]
+    assert history.newest()(HistoryFilter(text="hush99")) == []
+    assert history.newest()(HistoryFilter(text=sql.lower()[:12])) == [record]
 
 
 @given(texts, texts)
@@ -232,4 +237,4 @@ def test_an_hour_at_most():
 
 
 def test_only_public_fields_are_shown():
-    assert "number" not in Record.of(statement()).to_dict(sees_all=True, whole=True)
+    assert "number" not in StatementRecord.of(statement()).to_dict(sees_all=True, whole=True)

@@ -45,12 +45,12 @@ def lake(shared: OpenedLake) -> Iterator[OpenedLake]:
 
 
 def test_show_catalogs(lake: OpenedLake) -> None:
-    found = lake.ask(nodes.ShowCatalogs())
+    found = lake.ask(nodes.TrinoShowCatalogs())
     assert found is not None
     assert found.to_pydict() == {"Catalog": ["bank", "lake", "system"]}
-    assert lake.rows(nodes.ShowCatalogs("l_k%")) == [("lake",)]
+    assert lake.rows(nodes.TrinoShowCatalogs("l_k%")) == [("lake",)]
     lake.hidden = {("bank",)}
-    assert lake.rows(nodes.ShowCatalogs()) == [("lake",), ("system",)]
+    assert lake.rows(nodes.TrinoShowCatalogs()) == [("lake",), ("system",)]
 
 
 def test_show_schemas(lake: OpenedLake) -> None:
@@ -92,15 +92,15 @@ def test_patterns_with_an_escape(lake: OpenedLake) -> None:
     [
         (nodes.ShowTables(("nothing",)), UnknownSchemaError),
         (nodes.ShowTables(("a", "b", "c")), StatementError),
-        (nodes.ShowColumns(("nothing",)), UnknownTableError),
-        (nodes.ShowColumns(("nothing", "t")), UnknownSchemaError),
-        (nodes.ShowColumns(("hive", "a", "b")), UnknownCatalogError),
-        (nodes.ShowColumns(("orders$files",)), UntranslatedError),
-        (nodes.ShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
-        (nodes.ShowCreate("TABLE", ("counted",)), UntranslatedError),
-        (nodes.ShowCreate("VIEW", ("orders",)), UntranslatedError),
-        (nodes.ShowCreate("TABLE", ("information_schema", "tables")), UntranslatedError),
-        (nodes.ShowCreate("SCHEMA", ("nothing",)), UnknownSchemaError),
+        (nodes.TrinoShowColumns(("nothing",)), UnknownTableError),
+        (nodes.TrinoShowColumns(("nothing", "t")), UnknownSchemaError),
+        (nodes.TrinoShowColumns(("hive", "a", "b")), UnknownCatalogError),
+        (nodes.TrinoShowColumns(("orders$files",)), UntranslatedError),
+        (nodes.TrinoShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
+        (nodes.TrinoShowCreate("TABLE", ("counted",)), UntranslatedError),
+        (nodes.TrinoShowCreate("VIEW", ("orders",)), UntranslatedError),
+        (nodes.TrinoShowCreate("TABLE", ("information_schema", "tables")), UntranslatedError),
+        (nodes.TrinoShowCreate("SCHEMA", ("nothing",)), UnknownSchemaError),
         (nodes.ShowStats(("nothing",)), UnknownTableError),
         (nodes.ShowStats(("counted",)), UntranslatedError),
     ],
@@ -114,7 +114,7 @@ def test_what_isnt_there(
 
 
 def test_without_a_schema(lake: OpenedLake) -> None:
-    for request in (nodes.ShowTables(), nodes.ShowColumns(("orders",))):
+    for request in (nodes.ShowTables(), nodes.TrinoShowColumns(("orders",))):
         with pytest.raises(MissingSchemaError):
             lake.ask(request, ClientSession(user="ann", catalog="lake"))
 
@@ -122,10 +122,10 @@ def test_without_a_schema(lake: OpenedLake) -> None:
 def test_what_isnt_seen_isnt_there(lake: OpenedLake) -> None:
     lake.hidden = {("lake", "shop", "orders"), ("lake", "my.own"), ("bank",)}
     for request in (
-        nodes.ShowColumns(("orders",)),
-        nodes.ShowCreate("TABLE", ("orders",)),
+        nodes.TrinoShowColumns(("orders",)),
+        nodes.TrinoShowCreate("TABLE", ("orders",)),
         nodes.ShowStats(("orders",)),
-        nodes.ShowColumns(("my.own", "orders")),
+        nodes.TrinoShowColumns(("my.own", "orders")),
         nodes.ShowTables(("my.own",)),
         nodes.ShowTables(("bank", "shop")),
     ):
@@ -143,7 +143,7 @@ def test_what_isnt_seen_isnt_there(lake: OpenedLake) -> None:
 
 
 def test_show_columns(lake: OpenedLake) -> None:
-    rows = lake.rows(nodes.ShowColumns(("Wide",)))
+    rows = lake.rows(nodes.TrinoShowColumns(("Wide",)))
     assert rows == [
         ("id", "bigint", "", "the key"),
         ("at", "timestamp(6) with time zone", "", ""),
@@ -152,14 +152,14 @@ def test_show_columns(lake: OpenedLake) -> None:
         ("tags", "array(varchar)", "", ""),
         ("more", "map(varchar, varbinary)", "", ""),
     ]
-    assert lake.rows(nodes.ShowColumns(("Wide",), "%a%")) == [r for r in rows if "a" in r[0]]
-    assert lake.rows(nodes.ShowColumns(("counted",))) == [("n", "bigint", "", "")]
-    told = lake.rows(nodes.ShowColumns(("system", "runtime", "nodes")))
+    assert lake.rows(nodes.TrinoShowColumns(("Wide",), "%a%")) == [r for r in rows if "a" in r[0]]
+    assert lake.rows(nodes.TrinoShowColumns(("counted",))) == [("n", "bigint", "", "")]
+    told = lake.rows(nodes.TrinoShowColumns(("system", "runtime", "nodes")))
     assert ("node_groups", "array(varchar)", "", "") in told
 
 
 def test_show_create(lake: OpenedLake) -> None:
-    ((sql,),) = lake.rows(nodes.ShowCreate("TABLE", ("Wide",)))
+    ((sql,),) = lake.rows(nodes.TrinoShowCreate("TABLE", ("Wide",)))
     location = f"'{lake.root.as_uri()}/lake/shop/Wide'"
     assert sql == (
         'CREATE TABLE lake.shop."Wide" (\n'
@@ -178,11 +178,13 @@ def test_show_create(lake: OpenedLake) -> None:
         "   sorted_by = ARRAY['id DESC NULLS LAST']\n"
         ")"
     )
-    ((sql,),) = lake.rows(nodes.ShowCreate("TABLE", ("days",)))
+    ((sql,),) = lake.rows(nodes.TrinoShowCreate("TABLE", ("days",)))
     assert "\nCOMMENT 'it''s the days'\n" in sql
-    assert lake.rows(nodes.ShowCreate("SCHEMA", ("my.own",))) == [('CREATE SCHEMA lake."my.own"',)]
+    assert lake.rows(nodes.TrinoShowCreate("SCHEMA", ("my.own",))) == [
+        ('CREATE SCHEMA lake."my.own"',)
+    ]
     view = "CREATE VIEW lake.shop.counted SECURITY INVOKER AS\nSELECT count(*) AS n FROM orders"
-    assert lake.rows(nodes.ShowCreate("VIEW", ("counted",))) == [(view,)]
+    assert lake.rows(nodes.TrinoShowCreate("VIEW", ("counted",))) == [(view,)]
 
 
 def test_show_stats(lake: OpenedLake) -> None:
@@ -228,7 +230,7 @@ def test_what_the_gateway_tells(lake: OpenedLake) -> None:
 
 
 def test_show_functions(lake: OpenedLake) -> None:
-    rows = lake.rows(nodes.ShowFunctions("approx!_d%", "!"))
+    rows = lake.rows(nodes.TrinoShowFunctions("approx!_d%", "!"))
     assert [one[:5] for one in rows] == [
         ("approx_distinct", "bigint", arguments, "aggregate", True)
         for arguments in ("T", "T, double")
@@ -246,7 +248,7 @@ def test_other_statements_are_others(lake: OpenedLake) -> None:
         "SELECT version()",
     ):
         assert lake.ask(sql) is None
-    assert lake.ask(nodes.Use("shop")) is None
+    assert lake.ask(nodes.UseSchema("shop")) is None
     assert lake.ask(nodes.Explain("SELECT 1 FROM system.jdbc.types")) is None
 
 
@@ -375,12 +377,12 @@ def test_a_catalog_that_cant_be_asked(broken: OpenedLake, caplog: pytest.LogCapt
         "SELECT * FROM bank.information_schema.tables",
         nodes.ShowSchemas("bank"),
         nodes.ShowTables(("bank", "shop")),
-        nodes.ShowColumns(("bank", "shop", "orders")),
+        nodes.TrinoShowColumns(("bank", "shop", "orders")),
     ):
         with pytest.raises(CatalogError):
             broken.ask(request)
     assert broken.rows("SELECT 1 FROM system.jdbc.schemas WHERE table_catalog = 'lake'")
-    assert broken.rows(nodes.ShowCatalogs()) == [("bank",), ("lake",), ("system",)]
+    assert broken.rows(nodes.TrinoShowCatalogs()) == [("bank",), ("lake",), ("system",)]
 
 
 def test_a_table_that_cant_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -402,7 +404,7 @@ def test_a_table_that_cant_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixt
     with pytest.raises(CatalogError):
         opened.rows(f"{sql} AND table_name = 'days'")
     with pytest.raises(CatalogError):
-        opened.ask(nodes.ShowColumns(("days",)))
+        opened.ask(nodes.TrinoShowColumns(("days",)))
     assert ("days",) in opened.rows(nodes.ShowTables())
 
 

@@ -10,7 +10,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.filter_listings import visible
-from accelerator.gateway.access.grants import Access, Grant
+from accelerator.gateway.access.grants import Grant, UserAccess
 from accelerator.query.statements.grammar import parse_statement
 from tests.support.pristine import Pristine
 
@@ -32,7 +32,7 @@ def _access(*, deny=()):
     """May read and change all tables but those, and manage all indexes."""
     grants = [Grant("allow", one, "table", ("lake", "*", "*")) for one in ("read", "change")]
     grants += [Grant("deny", "read", "table", tuple(one.split("."))) for one in deny]
-    return Access.of([*grants, Grant("allow", "manage", "index", ("*",))])
+    return UserAccess.of([*grants, Grant("allow", "manage", "index", ("*",))])
 
 
 SEES, ALL_BUT = _access(), _access(deny=["lake.d.secret"])

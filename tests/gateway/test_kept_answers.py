@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from accelerator.common.config.config import Config
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.access.login.users import User
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.gateway.statements.answers import LONG, Answering
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.lasting_text import read_text
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.trino.requests.nodes import ClientSession, Run
+from accelerator.gateway.trino.requests.nodes import ClientSession, RunStatement
 from accelerator.gateway.trino.session_properties import Wishes
 from accelerator.gateway.workers import view_stability
 from accelerator.gateway.workers.messages import bytes_of
@@ -50,12 +50,12 @@ def test_an_answer_that_moved_while_it_is_read_is_made_anew_for_the_next(warehou
     async def run():
         answering = Answering(Config.load(None, warehouse=str(warehouse)), GatewaySettings(), None)
         worker = answering._pool = Worker(6, lambda: answering._versions([name]))
-        asked = Run("SELECT id FROM sales")
+        asked = RunStatement("SELECT id FROM sales")
 
         async def frames():
             client = ClientSession(user="me", catalog="lake", schema="shop")
             statement = Statement(asked.sql, client, User("me"), "me", 0)
-            key = await answering.key(statement, asked, Wishes(), Access.all())
+            key = await answering.key(statement, asked, Wishes(), UserAccess.all())
             return answering.frames(statement, asked, key, dict)
 
         slow = await frames()
@@ -94,8 +94,8 @@ def test_what_depends_on_more_than_tables_has_no_key(call, filling):
         client = ClientSession(user="me", catalog="lake", schema="shop")
         statement = Statement(sql, client, User("me"), "me", 0)
         if filling:
-            assert await answering.read(statement, "me") == Run(sql)
-        return await answering.key(statement, Run(sql), Wishes(), Access.all())
+            assert await answering.read(statement, "me") == RunStatement(sql)
+        return await answering.key(statement, RunStatement(sql), Wishes(), UserAccess.all())
 
     assert asyncio.run(run(call)) is None
     assert asyncio.run(run("'current_user'")) is not None

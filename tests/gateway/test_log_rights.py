@@ -9,9 +9,9 @@ import pytest
 import accelerator
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.workers.run_statement import Job
+from accelerator.gateway.workers.run_statement import StatementJob
 from accelerator.query.statements.grammar import parse_statement
 from tests.gateway.support import made_warehouse
 
@@ -30,7 +30,9 @@ def test_the_query_log_is_nobodys_table(acc):
     """Who may read nothing may read their own of it, and nothing beside it, nor under a view."""
     log = "system.runtime.query_log"
     acc.query("SELECT max(k) FROM lake.shop.sales")  # it's there
-    found = _checked(acc, f"SELECT * FROM {log} a JOIN {log.upper()} b ON a.id = b.id", Access())
+    found = _checked(
+        acc, f"SELECT * FROM {log} a JOIN {log.upper()} b ON a.id = b.id", UserAccess()
+    )
     assert found == {("system", "runtime", "query_log")}
     for sql in (
         f"SELECT * FROM {log}, lake.shop.sales",
@@ -41,7 +43,7 @@ def test_the_query_log_is_nobodys_table(acc):
         f"CREATE CUBE c AS SELECT user, count(*) FROM {log} GROUP BY user",
     ):
         with pytest.raises(AccessDeniedError):
-            _checked(acc, sql, Access())
+            _checked(acc, sql, UserAccess())
 
 
 @pytest.mark.parametrize("said", [{}, {"log_of": 7}, {"log_of": ["ann"]}])
@@ -51,11 +53,11 @@ def test_a_job_that_does_not_say_whose_rows_it_may_see_is_none(said):
         "kind": "Run",
         "request": {"sql": "SELECT 1", "placed": True},
         "client": asdict(nodes.ClientSession(user="ann")) | {"capabilities": []},
-        "access": Access().to_json(),
+        "access": UserAccess().to_json(),
         "timeout_s": 0.0,
         "accelerate": True,
         "facts": {"session": [], "roles": []},
     }
-    assert Job.from_dict(given | {"log_of": "ann"}).log_of == "ann"
+    assert StatementJob.from_dict(given | {"log_of": "ann"}).log_of == "ann"
     with pytest.raises((LookupError, ValueError)):
-        Job.from_dict(given | said)
+        StatementJob.from_dict(given | said)

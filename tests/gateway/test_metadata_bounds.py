@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from accelerator.gateway.catalog import query
 from accelerator.gateway.catalog.listing import Listing
-from accelerator.gateway.catalog.predicate import Wanted, conditions_of
+from accelerator.gateway.catalog.predicate import ColumnFilter, conditions_of
 from accelerator.gateway.trino.requests import nodes
 from rewrite.parse.parse import parse
 from tests.support.metadata_lake import OpenedLake
@@ -108,7 +108,7 @@ def test_what_is_asked(
 
 
 def test_show_columns_reads_one_table(lake: OpenedLake, asked: Counter[tuple[str, ...]]) -> None:
-    lake.rows(nodes.ShowColumns(("orders",)))
+    lake.rows(nodes.TrinoShowColumns(("orders",)))
     assert {one[:4] for one in asked} == {
         ("relation", "lake", "shop", "orders"),
         ("table", "lake", "shop", "orders"),
@@ -192,7 +192,7 @@ def test_conditions_of_what_isnt_its_own() -> None:
     sql = "SELECT 1 FROM a JOIN b ON b.x = 'p' WHERE a.x = 'q' AND c.x = 'r' AND s.a.x = 'u'"
     tree = parse(sql, "trino")
     assert isinstance(tree, exp.Select)
-    a, b = (Wanted(conditions_of(tree, t), t.name, ["x"]) for t in tree.find_all(exp.Table))
+    a, b = (ColumnFilter(conditions_of(tree, t), t.name, ["x"]) for t in tree.find_all(exp.Table))
     assert (a.exactly("x"), b.exactly("x")) == ({"q"}, {"p"})
     assert a.may({"x": "q"})
     assert not a.may({"x": "r"})

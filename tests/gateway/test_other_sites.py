@@ -20,7 +20,7 @@ from accelerator.common.config.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.trino_server import Server
-from accelerator.gateway.monitoring.history import Wanted
+from accelerator.gateway.monitoring.history import HistoryFilter
 from accelerator.gateway.settings import GatewaySettings
 from tests.gateway.support import ROWS, made_warehouse
 
@@ -293,5 +293,5 @@ def test_a_statement_is_read_to_its_end_behind_a_proxy(gateway):
     proxy |= {"X-Forwarded-For": "203.0.113.5", "User-Agent": "Go-http-client/1.1"}
     rows = answer(gateway, "SELECT id FROM lake.shop.sales", proxy)
     assert len(rows) == ROWS
-    record, *_ = gateway.gateway.history.newest()(Wanted())
+    record, *_ = gateway.gateway.history.newest()(HistoryFilter())
     assert record.address == "203.0.113.5"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from accelerator.gateway.catalog.show_functions import Function, functions
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated_for
 from tests.support.trino_answers import recorded as answers
 from tests.support.trino_walk import recorded
@@ -80,7 +80,7 @@ def _call(one: Function) -> str:
 def test_it_is_translated(one: Function) -> None:
     from datetime import UTC, datetime
 
-    client = Client(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
+    client = ClientContext(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
     keys = " GROUP BY a" if one[0] == "grouping" else ""
     sql = f"SELECT {_call(one)} AS f FROM t{keys}"
     assert translated_for(client, sql, "trino", lambda _: _COLUMNS, ["c"]).text

@@ -71,7 +71,7 @@ class Asked:
 
     def ask(self, sql: str) -> pa.Table:
         """The answer to a query."""
-        found = self.request(nodes.Run(sql))
+        found = self.request(nodes.RunStatement(sql))
         assert found is not None
         return found
 
@@ -316,7 +316,7 @@ def test_a_commit_is_seen_at_once(asked: Asked) -> None:
 
 def test_their_columns_are_shown(asked: Asked) -> None:
     asked.made()
-    found = asked.request(nodes.ShowColumns(("shop", "sales$partitions")))
+    found = asked.request(nodes.TrinoShowColumns(("shop", "sales$partitions")))
     assert found is not None
     assert dict(zip(*(found.column(at).to_pylist() for at in (0, 1)), strict=True)) == {
         "partition": "row(city varchar, at_day date)",
@@ -329,7 +329,7 @@ def test_their_columns_are_shown(asked: Asked) -> None:
         " price row(min decimal(10,2), max decimal(10,2), null_count bigint, nan_count bigint),"
         " ratio row(min double, max double, null_count bigint, nan_count bigint))",
     }
-    found = asked.request(nodes.ShowColumns(("sales$snapshots",), "s%"))
+    found = asked.request(nodes.TrinoShowColumns(("sales$snapshots",), "s%"))
     assert found is not None
     assert found.column("Type").to_pylist() == ["bigint", "map(varchar, varchar)"]
 
@@ -357,12 +357,12 @@ def test_what_is_refused(asked: Asked, sql: str, error: type[AcceleratorError]) 
 def test_without_a_say_nobody_may_read(asked: Asked) -> None:
     asked.made()
     with pytest.raises(AccessDeniedError):
-        asked.metadata.answer(nodes.Run('SELECT * FROM "sales$refs"'), _ANN, _everything)
+        asked.metadata.answer(nodes.RunStatement('SELECT * FROM "sales$refs"'), _ANN, _everything)
 
 
 def test_a_name_of_with_is_no_table(asked: Asked) -> None:
     text = 'WITH "a$refs" AS (SELECT 1 AS x) SELECT * FROM "a$refs"'
-    assert asked.request(nodes.Run(text)) is None
+    assert asked.request(nodes.RunStatement(text)) is None
 
 
 def test_a_name_of_with_hides_no_table(asked: Asked) -> None:

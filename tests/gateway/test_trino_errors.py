@@ -16,7 +16,7 @@ from accelerator.gateway.trino.errors import (
     _OF_STATES,
     NAMES,
     NUMBERS,
-    Told,
+    TrinoError,
     failure,
     name_of,
     told,
@@ -86,7 +86,7 @@ def test_each_code_of_ours_has_a_name_of_trinos():
     ],
 )
 def test_names_and_numbers(error, name, number, type_):
-    found = failure(Told.from_dict(json.loads(json.dumps(told(error).to_dict()))))
+    found = failure(TrinoError.from_dict(json.loads(json.dumps(told(error).to_dict()))))
     assert (found["errorName"], found["errorCode"]) == (name, number)
     assert type_ is None or found["errorType"] == type_
     assert found["failureInfo"]["type"] == type(error).__name__
@@ -123,7 +123,7 @@ _FIELDS = st.sampled_from(["code", "message", "hint", "line", "column", "error_c
 
 @given(st.dictionaries(_FIELDS, _JSON) | _JSON)
 def test_whatever_a_pipe_brings_is_an_error_that_clients_read(value):
-    found = failure(Told.from_dict(value))
+    found = failure(TrinoError.from_dict(value))
     assert found["message"]
     assert found["errorName"] in NUMBERS
     json.dumps(found)
@@ -131,5 +131,5 @@ def test_whatever_a_pipe_brings_is_an_error_that_clients_read(value):
 
 def test_what_is_told_comes_back():
     error = told(errors.StatementError("a", hint="b", at=place_of("abc", 1, 2), error_class="C"))
-    assert Told.from_dict(error.to_dict()) == error
+    assert TrinoError.from_dict(error.to_dict()) == error
     assert name_of(error) == "SYNTAX_ERROR"

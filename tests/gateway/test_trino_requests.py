@@ -12,7 +12,7 @@ from sqlglot import parse_one
 from accelerator.errors import AcceleratorError, ParameterError, StatementError
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.cursor import words_of
-from accelerator.gateway.trino.requests.nodes import ClientSession, Refused, Run
+from accelerator.gateway.trino.requests.nodes import ClientSession, Refused, RunStatement
 from accelerator.gateway.trino.requests.parse import PreparedNotFoundError, request
 from accelerator.query.statements.catalog import FORMS
 from accelerator.query.statements.grammar import BEGINNINGS
@@ -29,8 +29,8 @@ _CLIENT = ClientSession(
     },
 )
 _CASES = [
-    ("USE shop", nodes.Use("shop")),
-    ('USE Lake."Shop"', nodes.Use("Shop", "lake")),
+    ("USE shop", nodes.UseSchema("shop")),
+    ('USE Lake."Shop"', nodes.UseSchema("Shop", "lake")),
     ("SET SESSION a = 'x'", nodes.SetSession("a", "x")),
     ("SET SESSION lake.a = -1.5", nodes.SetSession("lake.a", "-1.5")),
     ("SET SESSION a = TRUE", nodes.SetSession("a", "true")),
@@ -67,17 +67,17 @@ _CASES = [
     ),
     ("DESCRIBE INPUT q", nodes.DescribeInput("SELECT 1")),
     ("DESCRIBE OUTPUT q", nodes.DescribeOutput("SELECT 1")),
-    ("DESCRIBE output", nodes.ShowColumns(("output",))),
-    ("DESC input.q", nodes.ShowColumns(("input", "q"))),
-    ("SHOW CATALOGS LIKE 'a%'", nodes.ShowCatalogs("a%")),
+    ("DESCRIBE output", nodes.TrinoShowColumns(("output",))),
+    ("DESC input.q", nodes.TrinoShowColumns(("input", "q"))),
+    ("SHOW CATALOGS LIKE 'a%'", nodes.TrinoShowCatalogs("a%")),
     ("SHOW SCHEMAS IN lake LIKE 'a!_' ESCAPE '!'", nodes.ShowSchemas("lake", "a!_", "!")),
     ("SHOW TABLES", nodes.ShowTables()),
     ("SHOW TABLES FROM lake.Shop", nodes.ShowTables(("lake", "shop"))),
-    ("SHOW COLUMNS FROM t", nodes.ShowColumns(("t",))),
-    ("SHOW CREATE TABLE a.b.c", nodes.ShowCreate("TABLE", ("a", "b", "c"))),
-    ("SHOW CREATE SCHEMA a", nodes.ShowCreate("SCHEMA", ("a",))),
+    ("SHOW COLUMNS FROM t", nodes.TrinoShowColumns(("t",))),
+    ("SHOW CREATE TABLE a.b.c", nodes.TrinoShowCreate("TABLE", ("a", "b", "c"))),
+    ("SHOW CREATE SCHEMA a", nodes.TrinoShowCreate("SCHEMA", ("a",))),
     ("SHOW STATS FOR t", nodes.ShowStats(("t",))),
-    ("SHOW FUNCTIONS LIKE U&'\\0061'", nodes.ShowFunctions("a")),
+    ("SHOW FUNCTIONS LIKE U&'\\0061'", nodes.TrinoShowFunctions("a")),
     ("SHOW SESSION", nodes.ShowSession()),
     ("SHOW CURRENT ROLES", nodes.ShowRoles("CURRENT ROLES")),
     ("SHOW ROLE GRANTS", nodes.ShowRoles("ROLE GRANTS")),
@@ -127,8 +127,8 @@ def _plain(word):
     ],
 )
 def test_queries_run_as_they_are(sql):
-    assert request(sql, _CLIENT) == Run(sql)
-    assert request(sql + "\n;", _CLIENT) == Run(sql + "\n")
+    assert request(sql, _CLIENT) == RunStatement(sql)
+    assert request(sql + "\n;", _CLIENT) == RunStatement(sql + "\n")
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form.example], ids=lambda f: f.words)
@@ -137,13 +137,13 @@ def test_statements_of_our_own_run(form):
     if form.words == "EXPLAIN ANALYZE":
         assert request(sql, _CLIENT).analyze
         sql = sql.replace("ANALYZE", "ANALYZE (FORMAT JSON)")
-    assert request(sql, _CLIENT) == Run(sql)
+    assert request(sql, _CLIENT) == RunStatement(sql)
 
 
 def test_comments_in_comments_are_flat_and_keep_places():
     sql = "SELECT 1 /* a /* b */, 2 -- /* */"
     found = request(sql, _CLIENT)
-    assert found == Run("SELECT 1 /* a    b */, 2 --    */")
+    assert found == RunStatement("SELECT 1 /* a    b */, 2 --    */")
     assert len(parse_one(found.sql, read="trino").expressions) == 2
     assert request("-- /*\nSELECT 1 -- */", _CLIENT).sql.endswith("\nSELECT 1 -- */")
 
@@ -194,7 +194,7 @@ def test_explain_keeps_places():
     assert request("EXPLAIN ANALYZE VERBOSE (SELECT 1)", _CLIENT).analyze
     assert request("EXPLAIN (SELECT 1)", _CLIENT).sql.strip() == "(SELECT 1)"
     ours = "EXPLAIN CREATE CUBE c AS SELECT a, count(*) FROM t GROUP BY a"
-    assert request(ours, _CLIENT) == Run(ours)
+    assert request(ours, _CLIENT) == RunStatement(ours)
 
 
 _EXECUTED = [
@@ -209,7 +209,7 @@ _EXECUTED = [
 
 @pytest.mark.parametrize(("sql", "expected"), _EXECUTED)
 def test_execute(sql, expected):
-    assert request(sql, _CLIENT) == Run(expected, placed=False)
+    assert request(sql, _CLIENT) == RunStatement(expected, placed=False)
 
 
 def test_prepared_statements_that_are_no_queries():

@@ -9,7 +9,7 @@ import pytest
 
 from accelerator.errors import UnrepresentableError
 from accelerator.gateway.trino.json.encode import encode
-from accelerator.gateway.trino.response import Stats, document, warning
+from accelerator.gateway.trino.response import StatementStats, document, warning
 from accelerator.gateway.trino.types import columns, trino_type
 
 _INTS = ("totalSplits", "queuedSplits", "runningSplits", "completedSplits", "nodes")
@@ -107,7 +107,7 @@ def test_rows_go_in_as_they_are():
     found = document(
         "q1",
         "http://h/ui",
-        stats=Stats(state="RUNNING", rows=2, progress=40.0),
+        stats=StatementStats(state="RUNNING", rows=2, progress=40.0),
         next_uri="http://h/2",
         columns=columns(table.schema),
         data=data,
@@ -121,12 +121,12 @@ def test_rows_go_in_as_they_are():
     assert read["stats"]["progressPercentage"] == 40.0
     assert "error" not in read
     with pytest.raises(ValueError):
-        document("q1", "u", stats=Stats(state="RUNNING"), data=data)
+        document("q1", "u", stats=StatementStats(state="RUNNING"), data=data)
 
 
 @pytest.mark.parametrize("state", _STATES)
 def test_stats_are_whole(state):
-    found = Stats(state=state, splits=10, splits_done=4).as_dict()
+    found = StatementStats(state=state, splits=10, splits_done=4).as_dict()
     parts = found["queuedSplits"] + found["runningSplits"] + found["completedSplits"]
     assert parts == found["totalSplits"]
     assert all(isinstance(found[key], int) for key in _INTS)
@@ -135,7 +135,7 @@ def test_stats_are_whole(state):
 
 def test_an_end_without_rows():
     read = json.loads(
-        document("q", "u", stats=Stats(state="FINISHED"), update_type="USE", data=b"[]")
+        document("q", "u", stats=StatementStats(state="FINISHED"), update_type="USE", data=b"[]")
     )
     assert read.keys() == {"id", "infoUri", "stats", "updateType", "warnings"}
     assert read["stats"]["progressPercentage"] == 100.0

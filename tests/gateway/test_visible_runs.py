@@ -10,11 +10,11 @@ from accelerator import client
 from accelerator.client import ApiError
 from accelerator.common.config.config import Config
 from accelerator.gateway import serving
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.workers.api.errors import RunNotFoundError
 from accelerator.gateway.workers.api.models import Paging, RunPath
 from accelerator.gateway.workers.api.runs import RunsOf
-from accelerator.store.journals.run import Run
+from accelerator.store.journals.run import FinishedRun
 from accelerator.store.journals.run_history import RunHistory
 from tests.gateway.support import made_warehouse
 
@@ -82,9 +82,9 @@ def test_who_started_a_run_sees_it_though_they_may_not_start_it_any_more(tmp_pat
     """The cube of both runs is gone, and no user has a right; no user asked for the second run."""
     with accelerator.open(str(made_warehouse(tmp_path / "warehouse"))) as acc:
         history = RunHistory(acc.services.store.files)
-        history.add("refresh-gone", 1, Run(began_ms=1, ended_ms=2), "kim")
-        history.add("refresh-gone", 2, Run(began_ms=3, ended_ms=4))
-        kim, eve, nobody = (RunsOf(acc.services, Access(), one) for one in ("kim", "eve", ""))
+        history.add("refresh-gone", 1, FinishedRun(began_ms=1, ended_ms=2), "kim")
+        history.add("refresh-gone", 2, FinishedRun(began_ms=3, ended_ms=4))
+        kim, eve, nobody = (RunsOf(acc.services, UserAccess(), one) for one in ("kim", "eve", ""))
         assert [one.id for one in kim.runs(Paging()).items] == ["refresh-gone:1"]
         assert eve.runs(Paging()).items == nobody.runs(Paging()).items == []
         path = RunPath(run="refresh-gone:1")

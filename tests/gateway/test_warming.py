@@ -13,7 +13,7 @@ from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers.pool.forks import NoWorkerError
 from accelerator.gateway.workers.pool.pool import Frame
 from accelerator.gateway.workers.pool.warming import Warming
-from accelerator.gateway.workers.run_statement import Job
+from accelerator.gateway.workers.run_statement import StatementJob
 
 
 class _Pool:
@@ -41,8 +41,8 @@ def test_a_query_that_spark_alone_answers_is_asked_as_a_client_would(caplog):
     pool = _Pool(Frame("rows", {"metrics": {}}))
     assert _warmed(pool, caplog) == ""
     [(order, again)] = pool.jobs
-    job = Job.from_dict(order)
-    assert again and not job.accelerate and isinstance(job.request, nodes.Run)
+    job = StatementJob.from_dict(order)
+    assert again and not job.accelerate and isinstance(job.request, nodes.RunStatement)
     assert "Spark has started" in caplog.text
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from accelerator.gateway.workers import blame
 from accelerator.gateway.workers.blame import Death, Fate, fates
-from accelerator.gateway.workers.ledger import Ledger, Note, Notes, crashed_thread
+from accelerator.gateway.workers.ledger import Note, Notes, StatementLedger, crashed_thread
 from accelerator.gateway.workers.pool.worker_handle import Worker
 
 _U, _I, _S, _C = Fate.UNTOUCHED, Fate.INNOCENT, Fate.SUSPECT, Fate.CULPRIT
@@ -81,7 +81,7 @@ def test_a_thread_that_computes_is_seen():
 
 
 def test_a_ledger_outlives_its_worker():
-    ledger = Ledger(threads=2)
+    ledger = StatementLedger(threads=2)
     code = (
         "import ctypes, sys\n"
         "from accelerator.gateway.workers.ledger import Notes, report_overflows\n"
@@ -103,7 +103,7 @@ def test_a_ledger_outlives_its_worker():
 def test_more_threads_than_notes_are_no_fault(monkeypatch):
     monkeypatch.setattr("faulthandler.enable", lambda **_given: None)
     monkeypatch.setattr("faulthandler.register", lambda *_given, **_more: None)
-    ledger = Ledger(threads=1)
+    ledger = StatementLedger(threads=1)
     notes = Notes(os.dup(ledger.fd))
     many = 1 + ledger._size // 24
     barrier = threading.Barrier(many)

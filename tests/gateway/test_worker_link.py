@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accelerator.gateway.workers import messages
 from accelerator.gateway.workers.pool import socket_link
-from accelerator.gateway.workers.pool.socket_link import Link
+from accelerator.gateway.workers.pool.socket_link import SocketLink
 
 _HEADERS = st.fixed_dictionaries({"id": st.integers(0, 9), "text": st.text(max_size=30)})
 _SIZES = st.sampled_from([0, 1, 7, 100, 65_000, 65_536, 70_000, 200_000])
@@ -26,15 +26,15 @@ class _Transport:
         self.closed = True
 
 
-def _linked() -> tuple[Link, list[tuple[Any, bytes]], _Transport]:
+def _linked() -> tuple[SocketLink, list[tuple[Any, bytes]], _Transport]:
     found: list[tuple[Any, bytes]] = []
-    made = Link(lambda header, body: found.append((header, bytes(body))), lambda: None)
+    made = SocketLink(lambda header, body: found.append((header, bytes(body))), lambda: None)
     transport = _Transport()
     made.connection_made(transport)  # type: ignore[arg-type]
     return made, found, transport
 
 
-def _feed(made: Link, data: bytes, sizes: list[int]) -> None:
+def _feed(made: SocketLink, data: bytes, sizes: list[int]) -> None:
     """As an event loop does: so many bytes at most into the buffer that it's given."""
     at = number = 0
     while at < len(data):

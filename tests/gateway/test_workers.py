@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.common.config.config import Config
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers import messages
 from accelerator.gateway.workers.pool.forks import ONE_THREAD, NoWorkerError
@@ -39,7 +39,7 @@ def job(sql, **client):
         "kind": "Run",
         "request": {"sql": sql, "placed": True},
         "client": given,
-        "access": Access.all().to_json(),
+        "access": UserAccess.all().to_json(),
         "log_of": None,
         "timeout_s": 0.0,
         "accelerate": True,

@@ -23,18 +23,18 @@ from fuzz.bytes.seals import keyed_sealed, puffin_sealed
 from indexes import sidecar
 from indexes.domains import BYTES, INT64
 from indexes.inverted import dictionary
-from indexes.inverted.cells import Held, cells_of
+from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.inverted.dictionary import Taker, decode, rising
 from indexes.inverted.postings import PLAIN, ROARING, RUNS
 from indexes.inverted.postings import decode as decode_set
 from indexes.inverted.reader import parse_head
 from indexes.inverted.terms_reader import parse_head as parse_terms
-from indexes.kind import Blob, Column, Intervals
+from indexes.kind import Blob, IndexedColumn, Intervals
 from indexes.kinds import BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE, TOKEN_BITMAP
 from indexes.kinds.bloom import PYBLOOM_TYPE, answers
 from indexes.kinds.bounds import are_of, read_bounds
 from indexes.question import Among, Like
-from indexes.range.bundle import FILES_MAX, RangeGroup, Shape, write_group
+from indexes.range.bundle import FILES_MAX, GroupShape, RangeGroup, write_group
 from indexes.range.filters import read_filter
 
 ROWS = 600
@@ -42,7 +42,7 @@ BOUND = 1 << 20
 
 
 def _blobs(kind, type_: str, values: pa.Array, **options) -> list[Blob]:
-    builder = kind.builder(Column(type_, (len(values),)), kind.options(type_, options))
+    builder = kind.builder(IndexedColumn(type_, (len(values),)), kind.options(type_, options))
     builder.add(values)
     return list(builder.finish())
 
@@ -176,7 +176,7 @@ def test_every_number_of_a_head_may_lie():
     """Whatever stands in its place: refused, or all that is told of is within the file."""
     sound = _bitmap()
     head = int.from_bytes(sound.data[4:8], "little")
-    column, taken = Column("bigint", (ROWS,)), 0
+    column, taken = IndexedColumn("bigint", (ROWS,)), 0
     for at in range(8, head - 12, 4):
         for value in (0, 7, 2**31 - 1, 2**32 - 1):
             data = _head(sound.data, at, "I", value)
@@ -202,8 +202,8 @@ def test_terms_of_rows_without_end():
 
 def test_cells_count_every_row_once():
     """Dictionaries that count other rows than the file has."""
-    sound, column = _bitmap(), Column("bigint", (ROWS,))
-    held = Held.open(sound, _reads(sound.data), column)
+    sound, column = _bitmap(), IndexedColumn("bigint", (ROWS,))
+    held = ColumnCells.open(sound, _reads(sound.data), column)
     assert held is not None
     assert cells_of([held], [("rows", None)], ROWS, None) is not None
     counted = held.counts()
@@ -214,7 +214,7 @@ def test_cells_count_every_row_once():
 
 
 @cache
-def _group() -> tuple[bytes, Shape]:
+def _group() -> tuple[bytes, GroupShape]:
     r = Random(7)
     blobs = []
     for _ in range(5):
@@ -227,7 +227,7 @@ def _resealed(directory: bytes) -> bytes:
     return directory[:-4] + crc32(directory[:-4]).to_bytes(4, "little")
 
 
-def _lying(count_at: int, value: int) -> tuple[bytes, Shape]:
+def _lying(count_at: int, value: int) -> tuple[bytes, GroupShape]:
     """The group with another number of codes of a file in its first cell, checksums made right."""
     data, shape = _group()
     directory, cells = bytearray(data[: shape.directory]), bytearray(data[shape.directory :])
@@ -288,14 +288,14 @@ def test_cells_that_are_not_in_their_order():
 )
 def test_groups_that_cannot_be(name, value):
     _, shape = _group()
-    assert Shape.from_json(shape.to_json()) == shape
+    assert GroupShape.from_json(shape.to_json()) == shape
     with pytest.raises((ValueError, TypeError)):
-        Shape.from_json({**shape.to_json(), name: value})
+        GroupShape.from_json({**shape.to_json(), name: value})
 
 
 def test_prefixes_of_files_without_end_take_no_memory():
     said = {"mode": "bloomrf", "files": FILES_MAX, "shift": 0, "words": 2**20, "layers": 10}
-    shape = Shape.from_json({**said, "prefix": None, "directory": 0})
+    shape = GroupShape.from_json({**said, "prefix": None, "directory": 0})
     with pytest.raises(ValueError, match="cut off"):
         RangeGroup(shape).may(ASKED, _reads(b"short"))
     with pytest.raises(ValueError, match="cut off"):
@@ -378,7 +378,7 @@ def test_filters_of_blocks_of_rows_without_end():
     texts = pa.array([f"alpha w{n % 9}".encode() for n in range(ROWS)], pa.large_binary())
     (heavy,) = (one for one in _blobs(NGRAM_BLOOM, "string", texts, block_rows=64) if not one.light)
     said = {**heavy.properties, "rows": str(2**40), "block_rows": str(2**40), "blocks": "1"}
-    column = Column("string", (2**40,))
+    column = IndexedColumn("string", (2**40,))
     with pytest.raises(ValueError, match="no filters of grams"):
         hostile = replace(heavy, properties={**said, "kept": "1"})
         NGRAM_BLOOM.probe(hostile, _reads(heavy.data), Like(("lpha",)), column)

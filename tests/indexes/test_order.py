@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexes.bounds import UNKNOWN, ColumnBounds
-from indexes.order import Direction, Key, needed, reading_order
+from indexes.order import Direction, FileOrderKey, needed, reading_order
 
 WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1]))
 FLOATS = st.one_of(st.sampled_from([-0.0, 0.0, math.inf, -math.inf, math.nan]), st.floats(-2, 2))
@@ -65,7 +65,7 @@ def cases(draw):
 @given(cases(), st.integers(1, 12), st.randoms(use_true_random=False))
 def test_the_first_rows_are_in_the_files_that_are_kept(case, wanted, random):
     counts, found = case
-    keys = [Key(bounds, direction) for _, bounds, direction in found]
+    keys = [FileOrderKey(bounds, direction) for _, bounds, direction in found]
     chosen = np.array([random.random() < 0.8 for _ in counts])
     sure = np.array([n if random.random() < 0.6 else 0 for n in counts], dtype=np.int64)
     kept = needed(keys, chosen, sure, wanted)
@@ -89,7 +89,7 @@ def test_the_first_rows_are_in_the_files_that_are_kept(case, wanted, random):
 @given(cases())
 def test_no_row_stands_before_its_files_first_place(case):
     counts, found = case
-    keys = [Key(bounds, direction) for _, bounds, direction in found]
+    keys = [FileOrderKey(bounds, direction) for _, bounds, direction in found]
     order = reading_order(keys, np.ones(len(counts), dtype=bool)).tolist()
     assert sorted(order) == list(range(len(counts)))
     firsts = [tuple(key.first(file) for key in keys) for file in order]
@@ -110,7 +110,7 @@ def test_all_pairs_of_small_files(direction, extreme):
     values = (None, 1, 2, extreme)
     contents = [c for n in range(3) for c in combinations_with_replacement(values, n)]
     for pair in product(contents, contents):
-        key = Key(_exact(pair, kind), direction)
+        key = FileOrderKey(_exact(pair, kind), direction)
         places = [sorted(direction.place(v) for v in rows) for rows in pair]
         counts = np.array([len(rows) for rows in pair], dtype=np.int64)
         for wanted in (1, 2, 3):
@@ -149,7 +149,7 @@ def test_a_nan_is_no_bound():
     """Writers once took it for one; the file's other values may stand anywhere."""
     nan, two = pa.array([math.nan]), np.array([2], dtype=np.int64)
     for direction in (Direction(False, False), Direction(True, True)):
-        key = Key(ColumnBounds(nan, nan, two, two * 0, two // 2, True), direction)
+        key = FileOrderKey(ColumnBounds(nan, nan, two, two * 0, two // 2, True), direction)
         assert key.first(0) <= min(direction.place(v) for v in (-math.inf, math.inf))
         assert key.last_tiers[0] > max(direction.place(v)[0] for v in (math.inf, math.nan))
 
@@ -158,7 +158,7 @@ def test_a_text_that_was_altered_is_no_bound():
     """What isn't UTF-8 is U+FFFD in a writer's bounds: the text itself may stand anywhere."""
     altered, one = pa.array(["\ufffd".encode()]), np.array([1], dtype=np.int64)
     for direction in (Direction(False, False), Direction(True, True)):
-        key = Key(ColumnBounds(altered, altered, one, one * 0, one * 0), direction)
+        key = FileOrderKey(ColumnBounds(altered, altered, one, one * 0, one * 0), direction)
         assert key.first(0) < min(direction.place(v) for v in (b"", b"\xff"))
         assert key.last_tiers[0] > direction.place(b"")[0]
 

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile
 
 from indexes.kind import Blob
-from indexes.sidecar import Entry, Place, Writer, read_blob, read_footer, within, write
+from indexes.sidecar import BlobRange, SidecarBlob, Writer, read_blob, read_footer, within, write
 
 BLOBS = [
     (Blob("acc-bitmap-v1", b"bitmap" * 50, False, {"rows": "7", "text": 'é "footer-crc32":"'}), 3),
@@ -192,6 +192,6 @@ def test_reads_within_a_blob():
 def test_an_altered_blob_says_which():
     data, places = write(BLOBS, 7)
     entry = read_footer(reader(data), len(data)).entries[0]
-    wrong = Entry(entry.blob, 3, Place(places[0].offset + 1, 300), entry.crc32, 7)
+    wrong = SidecarBlob(entry.blob, 3, BlobRange(places[0].offset + 1, 300), entry.crc32, 7)
     with pytest.raises(ValueError, match="acc-bitmap-v1 of field 3 is altered"):
         read_blob(reader(data), wrong)

@@ -6,7 +6,7 @@ import re
 
 from hypothesis import strategies as st
 
-from rewrite.ir.regex_literals import Reading
+from rewrite.ir.regex_literals import LiteralRuns
 
 LETTERS = "abAB. é中\U0001f600"
 
@@ -47,7 +47,7 @@ def in_python(pattern: str) -> re.Pattern[str] | None:
     return re.compile(pattern, re.ASCII)
 
 
-def holds(text: str, reading: Reading) -> bool:
+def holds(text: str, reading: LiteralRuns) -> bool:
     """Whether the text has all that the pattern's matches are said to have."""
     runs = reading.runs
     if reading.folded:

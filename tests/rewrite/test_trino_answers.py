@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated_for
 from rewrite.dialects.trino.regex import java_pattern
 from rewrite.errors import UntranslatedError
@@ -62,7 +62,7 @@ def test_what_is_alike(ours: object, theirs: object, type_: str, wanted: bool) -
 
 
 def _asked(expression: str, zone: str = "UTC", table: str = "n") -> str:
-    client = Client(catalog="c", schema="s", time_zone=zone)
+    client = ClientContext(catalog="c", schema="s", time_zone=zone)
     sql = f"SELECT {expression} AS r FROM {table}"
     return translated_for(client, sql, "trino", columns, ["c"]).text
 
@@ -172,7 +172,7 @@ def test_tables_moments_are_in_utc() -> None:
 )
 def test_zones_of_names(sql: str, wanted: bool) -> None:
     """A column is of one zone if all that it is made of is."""
-    client = Client(catalog="c", schema="s", time_zone="UTC")
+    client = ClientContext(catalog="c", schema="s", time_zone="UTC")
     if wanted:
         assert translated_for(client, sql, "trino", columns, ["c"]).text.startswith("SELECT HOUR(")
         return
@@ -182,7 +182,7 @@ def test_zones_of_names(sql: str, wanted: bool) -> None:
 
 def test_a_zone_follows_a_name() -> None:
     sql = "SELECT hour(m) AS r FROM (SELECT m AT TIME ZONE 'Asia/Tokyo' AS m FROM m) AS q"
-    client = Client(catalog="c", schema="s", time_zone="UTC")
+    client = ClientContext(catalog="c", schema="s", time_zone="UTC")
     text = translated_for(client, sql, "trino", columns, ["c"]).text
     assert text.startswith("SELECT HOUR(CONVERT_TIMEZONE('UTC', 'Asia/Tokyo', ")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accelerator.errors import CancelledError
-from accelerator.iceberg.manifests.job import ManifestJobs, Rule
+from accelerator.iceberg.manifests.job import JobRule, ManifestJobs
 from accelerator.session.session import Accelerator
 from tests.accelerator.iceberg.jobs import LocalJobs
 from tests.spark.asked import COLUMNS, Asked, append
@@ -49,7 +49,7 @@ def _ordered(asked: Asked, number: int) -> None:
 )
 def test_statements_through_changes(spark_warehouse, acc, version: int, clauses: str) -> None:
     wh, jobs = spark_warehouse, LocalJobs()
-    acc.services.lake.use_jobs(ManifestJobs(Rule("always"), jobs))
+    acc.services.lake.use_jobs(ManifestJobs(JobRule("always"), jobs))
     name = wh.table(COLUMNS, version=version, clauses=clauses)
     asked = Asked(wh, acc, f"lake.d.{name}", version * 10 + len(clauses))
     asked.some(1)

@@ -14,7 +14,7 @@ import accelerator
 from accelerator.engines.session_settings import HARMLESS, JUDGED_APART, is_judged
 from accelerator.engines.spark.jvm.classes import Jvm
 from accelerator.engines.spark.jvm.errors import Java
-from accelerator.engines.spark.jvm.pipelined_calls import Line
+from accelerator.engines.spark.jvm.pipelined_calls import PipelinedCalls
 from accelerator.planning.plans import PlainPlan
 from accelerator.session.session import Accelerator
 from rewrite.parse.parse import parse
@@ -103,7 +103,7 @@ def test_a_call_between_a_question_and_its_answer_disturbs_neither(
     spark_warehouse: SparkWarehouse,
 ) -> None:
     gateway = spark_warehouse.spark.sparkContext._gateway
-    line, list_ = Line(gateway), gateway.jvm.java.util.ArrayList()
+    line, list_ = PipelinedCalls(gateway), gateway.jvm.java.util.ArrayList()
     for size in range(5):
         answer = line.ask(list_, "size")
         list_.add("more")  # by py4j's own connection of this thread
@@ -116,7 +116,7 @@ def test_a_question_whose_answer_nobody_fetched_gives_its_line_up(
     spark_warehouse: SparkWarehouse,
 ) -> None:
     gateway = spark_warehouse.spark.sparkContext._gateway
-    line, list_ = Line(gateway), gateway.jvm.java.util.ArrayList()
+    line, list_ = PipelinedCalls(gateway), gateway.jvm.java.util.ArrayList()
     line.ask(list_, "isEmpty")
     assert line.ask(list_, "size")() == 0
 
@@ -124,7 +124,7 @@ def test_a_question_whose_answer_nobody_fetched_gives_its_line_up(
 def test_what_java_throws_comes_out(spark_warehouse: SparkWarehouse) -> None:
     gateway = spark_warehouse.spark.sparkContext._gateway
     empty = gateway.jvm.java.util.ArrayDeque()
-    line = Line(gateway)
+    line = PipelinedCalls(gateway)
     with pytest.raises(Exception, match="NoSuchElement"):
         line.ask(empty, "removeFirst")()
     assert line.ask(empty, "size")() == 0
@@ -171,10 +171,10 @@ def test_a_broken_line_costs_no_answer(
 ) -> None:
     wanted = acc.query(query).fetchall()
     before = dict(acc.fallbacks)
-    made: list[Line] = []
+    made: list[PipelinedCalls] = []
     real = Jvm.line
 
-    def line(self: Jvm, first: Java) -> Line:
+    def line(self: Jvm, first: Java) -> PipelinedCalls:
         made.append(real(self, first))
         return made[-1]
 

@@ -93,7 +93,7 @@ class OpenedLake:
         given: Given = Given(),  # noqa: B008 - immutable
     ) -> pa.Table | None:
         """The answer to a request, or to a query."""
-        asked = nodes.Run(request) if isinstance(request, str) else request
+        asked = nodes.RunStatement(request) if isinstance(request, str) else request
         return self.metadata.answer(asked, client, self.may_see, given, self.check_read)
 
     def check_read(self, full: tuple[str, str, str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
-from accelerator.iceberg.tables.footprints import Located
+from accelerator.iceberg.tables.footprints import MetadataLocation
 
 NAMES = ("a", "ab", "b", "c")
 FOLDERS = ("d/a", "d/ab", "d/a/inner", "e/b", "x", "")
@@ -83,22 +83,24 @@ class Lake:
         """See `Catalogs`."""
         yield from ((("lake", "d", name), one.is_view) for name, one in self.entries.items())
 
-    def located(self, name: tuple[tuple[str, ...], bool]) -> Located | None:
+    def located(self, name: tuple[tuple[str, ...], bool]) -> MetadataLocation | None:
         """See `Catalogs`."""
         entry = self.entries.get(name[0][-1])
-        return None if entry is None else Located(entry.pointer)
+        return None if entry is None else MetadataLocation(entry.pointer)
 
     def are_one(self, name: object, other: object) -> bool:
         """See `Catalogs`."""
         return name == other
 
-    def metadata(self, file: Located) -> Mapping[str, Any]:
+    def metadata(self, file: MetadataLocation) -> Mapping[str, Any]:
         """See `Reading`."""
         if file.location not in self.metadata_files:
             raise CatalogError(f"{file.location} is gone")
         return json.loads(json.dumps(self.metadata_files[file.location]))
 
-    def manifests(self, file: Located, snapshot: Mapping[str, Any]) -> Sequence[ManifestFile]:
+    def manifests(
+        self, file: MetadataLocation, snapshot: Mapping[str, Any]
+    ) -> Sequence[ManifestFile]:
         """See `Reading`; one manifest a snapshot, beside its list."""
         path = snapshot["manifest-list"]
         self.read.append(path)
@@ -106,7 +108,7 @@ class Lake:
             raise CatalogError(f"{path} can't be read")
         return [ManifestFile(f"{path}.m", 1, 0)]
 
-    def files(self, file: Located, manifest: ManifestFile) -> Sequence[str]:
+    def files(self, file: MetadataLocation, manifest: ManifestFile) -> Sequence[str]:
         """See `Reading`."""
         return self.manifest_files[manifest.manifest_path]
 

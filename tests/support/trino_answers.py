@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated_for
 
 _FOLDER = Path(__file__).parent.parent / "rewrite" / "trino"
@@ -42,7 +42,7 @@ class Case:
 
     def spark(self) -> str:
         """Spark's text of it, over views with the tables' names."""
-        client = Client(catalog="c", schema="s", time_zone=self.zone)
+        client = ClientContext(catalog="c", schema="s", time_zone=self.zone)
         text = translated_for(client, self.sql, "trino", columns, ["c"]).text
         return text.replace("`c`.`s`.", "")
 

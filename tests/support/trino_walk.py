@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated_for
 from rewrite.errors import AcceleratorError
 from tests.support.trino_answers import ask
@@ -250,7 +250,7 @@ def _cell(value: str | None, kind: str, type_: str, of: int) -> str:
 
 def spark_of(sql: str, zone: str) -> str | None:
     """Spark's text of a statement of the walk; None if the door refuses it."""
-    client = Client(catalog="c", schema="s", time_zone=zone)
+    client = ClientContext(catalog="c", schema="s", time_zone=zone)
     try:
         text = translated_for(client, sql, "trino", types, ["c"]).text
     except AcceleratorError:

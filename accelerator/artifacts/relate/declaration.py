@@ -34,7 +34,7 @@ NO_FIELD = Field(0, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RelateKeyColumn:
     """A dimension's column equals one of the table at place `of` of the path; 0 is the fact."""
 
     of: int
@@ -48,7 +48,7 @@ class Join:
 
     table: tuple[str, ...]
     uuid: str
-    keys: tuple[Key, ...]
+    keys: tuple[RelateKeyColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,9 @@ def _unreadable(name: str, problem: str) -> RelateColumn:
 
 # Raw values are of any JSON type: `from_property` catches what doesn't fit.
 def _join(raw: dict[str, Any], place: int) -> Join:
-    keys = tuple(Key(int(k["of"]), _field(k["other"]), _field(k["own"])) for k in raw["keys"])
+    keys = tuple(
+        RelateKeyColumn(int(k["of"]), _field(k["other"]), _field(k["own"])) for k in raw["keys"]
+    )
     if not keys:
         raise ValueError("a join without a key")
     # The first dimension is reached from the fact alone, others from dimensions before them.

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from accelerator.artifacts.relate.expressions import computed
 from accelerator.artifacts.relate.lookup import (
+    DimensionLink,
     Keys,
-    Link,
     Lookup,
     Rows,
     changed,
@@ -29,8 +29,8 @@ from accelerator.artifacts.relate.lookup import (
 )
 from accelerator.artifacts.relate.path import (
     Path,
+    PathStep,
     Snapshots,
-    Step,
     column_text,
     column_there,
     steps_of,
@@ -76,7 +76,7 @@ def _name(path: Path) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Flag:
     """A flag, as `Recent` takes None for what it doesn't keep."""
 
     value: bool
@@ -97,7 +97,7 @@ class Dimensions:
         self._rows_max = rows_max
         self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
         self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
-        self._told: Recent[_Told] = Recent(_CHANGES_MAX)
+        self._told: Recent[_Flag] = Recent(_CHANGES_MAX)
 
     def is_large(self, path: Path) -> bool:
         """Whether some dimension has more rows than a lookup may have."""
@@ -133,7 +133,7 @@ class Dimensions:
         for step in steps_of(path):
             own = frozenset(one.field_id for one in step.keys)
             name = _unique_name(step.pinned, own)
-            if self._told.get(name) == _Told(True):
+            if self._told.get(name) == _Flag(True):
                 continue
             if self._is_large(step.pinned):
                 engine = self._engine_for(step.pinned)
@@ -143,7 +143,7 @@ class Dimensions:
                 check_unique(engine, step.pinned, names, tag)
             else:
                 self._rows(step.pinned, step.keys, {}).keyed()
-            self._told.put(name, _Told(True))
+            self._told.put(name, _Flag(True))
 
     @contextmanager
     def values(self, path: Path) -> Iterator[DataFrame]:
@@ -181,7 +181,7 @@ class Dimensions:
             name = ("never_null", _name(path))
         except AcceleratorError:
             return False
-        return self._told.get_or(name, lambda: _Told(self._is_never_null(path))).value
+        return self._told.get_or(name, lambda: _Flag(self._is_never_null(path))).value
 
     def _is_never_null(self, path: Path) -> bool:
         try:
@@ -192,7 +192,7 @@ class Dimensions:
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""
         name = _unique_name(pinned, field_ids)
-        return self._told.get_or(name, lambda: _Told(self._counted(pinned, field_ids))).value
+        return self._told.get_or(name, lambda: _Flag(self._counted(pinned, field_ids))).value
 
     def _counted(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         try:
@@ -213,7 +213,7 @@ class Dimensions:
             if self._told.get(("untold", name)) is None:
                 return self._changes.get_or(name, lambda: self._compared(path, before))
         except RelateKeyError:  # which these states will always be
-            self._told.put(("untold", name), _Told(True))
+            self._told.put(("untold", name), _Flag(True))
         except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
             pass
         return None
@@ -252,7 +252,7 @@ class Dimensions:
         if self._is_large(then) or self._is_large(pinned):
             files = _differing_files(then, pinned)
             if sum(f.record_count for some in files for f in some) > self._rows_max:
-                steps = ([Step(then, tuple(own[0]))], [Step(pinned, tuple(own[1]))])
+                steps = ([PathStep(then, tuple(own[0]))], [PathStep(pinned, tuple(own[1]))])
                 values = [list(one.values()) for one in more]
                 texts = [[column_text(0, one) for one in some] for some in values]
                 return self._by_spark(steps, values, texts, files)
@@ -276,7 +276,7 @@ class Dimensions:
 
     def _by_spark(
         self,
-        steps: tuple[Sequence[Step], Sequence[Step]],
+        steps: tuple[Sequence[PathStep], Sequence[PathStep]],
         values: Sequence[Sequence[ColumnFacts]],
         texts: Sequence[Sequence[str]],
         files: _Files,
@@ -338,7 +338,7 @@ class Dimensions:
             chosen = None if number else files
             rows = self._rows(pinned, own, dict(zip(more, others, strict=True)), chosen)
             before = [(key.of - 1, key.other.field_id) for key in join.keys] if number else []
-            links.append(Link(rows, tuple(before)))
+            links.append(DimensionLink(rows, tuple(before)))
         keys, values = reached(links, fields)
         if path.column.expression is None:
             return Lookup(keys, values[0])

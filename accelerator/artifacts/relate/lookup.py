@@ -185,7 +185,7 @@ def not_unique(name: str, key: Sequence[str], twice: pa.Table, count: int) -> Re
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DimensionLink:
     """How a path's dimension is reached: for each key column, the place of a dimension and a field.
 
     The first dimension's are empty: fact rows have its key.
@@ -195,14 +195,14 @@ class Link:
     others: tuple[tuple[int, int], ...] = ()
 
 
-def composed(links: Sequence[Link], attribute: int) -> Lookup:
+def composed(links: Sequence[DimensionLink], attribute: int) -> Lookup:
     """The lookup through the whole path. RelateKeyError where a key stands twice."""
     keys, (values,) = reached(links, [(len(links), attribute)])
     return Lookup(keys, values)
 
 
 def reached(
-    links: Sequence[Link], fields: Sequence[tuple[int, int]]
+    links: Sequence[DimensionLink], fields: Sequence[tuple[int, int]]
 ) -> tuple[Keys, list[pa.Array]]:
     """The first dimension's keys, and for each what the path has in these fields.
 

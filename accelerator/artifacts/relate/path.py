@@ -115,7 +115,7 @@ def _dimension(join: Join, pin: Pin) -> PinnedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A dimension on a path: its key's columns, and the columns of tables before that they equal.
 
     Those are given by the number of their dimension; the first dimension has none, since the fact
@@ -132,14 +132,14 @@ def column_text(place: int, column: ColumnFacts) -> str:
     return f"d{place}.{quote(column.name, 'spark')}"
 
 
-def steps_of(path: Path) -> list[Step]:
+def steps_of(path: Path) -> list[PathStep]:
     """The path's dimensions in their order. RelateColumnError where a column is gone."""
-    steps = list[Step]()
+    steps = list[PathStep]()
     for join, pinned in zip(path.column.path, path.dimensions, strict=True):
         own = (column_there(pinned, key.own.field_id, key.own.name) for key in join.keys)
         others = ((key.of - 1, key.other) for key in join.keys if steps)
         found = ((i, column_there(steps[i].pinned, f.field_id, f.name)) for i, f in others)
-        steps.append(Step(pinned, tuple(own), tuple(found)))
+        steps.append(PathStep(pinned, tuple(own), tuple(found)))
     return steps
 
 

@@ -26,14 +26,14 @@ from rewrite.render.expressions import quote
 from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
-    from accelerator.artifacts.relate.path import Step
+    from accelerator.artifacts.relate.path import PathStep
     from accelerator.engines.spark.engine import SparkEngine
 
 
 @contextmanager
 def staged(
     engine: SparkEngine,
-    steps: Sequence[Step],
+    steps: Sequence[PathStep],
     values: Sequence[str],
     files: Sequence[LiveFile] | None = None,
 ) -> Iterator[DataFrame]:
@@ -52,7 +52,7 @@ def staged(
         yield frame
 
 
-def _select(steps: Sequence[Step], values: Sequence[str], sources: Sequence[str]) -> str:
+def _select(steps: Sequence[PathStep], values: Sequence[str], sources: Sequence[str]) -> str:
     own = [column_text(0, one) for one in steps[0].keys]
     wanted = [f"{key} AS k{i}" for i, key in enumerate(own)]
     wanted += [f"{one} AS v{i}" for i, one in enumerate(values)]

@@ -26,7 +26,7 @@ DERIVED_FROM = "derived_from"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenSegment:
     """What a job wrote of one segment; without cells it has no file."""
 
     uri: str
@@ -49,7 +49,7 @@ class Written:
         return found | ({CHECKSUM: self.checksum} if self.checksum else {})
 
 
-NOTHING = Written("", 0, 0, 0, 0, 0, {}, "")
+NOTHING = WrittenSegment("", 0, 0, 0, 0, 0, {}, "")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def built_segment(
     pinned: Sequence[PinnedTable],
     file: LiveFile,
     number: int,
-    written: Written,
+    written: WrittenSegment,
     counts: Counts,
     bounds: Bounds,
     settings: Mapping[str, str],
@@ -116,7 +116,7 @@ def built_segment(
 
 
 def merged_segment(
-    segments: Sequence[SegmentRecord], number: int, written: Written
+    segments: Sequence[SegmentRecord], number: int, written: WrittenSegment
 ) -> SegmentRecord:
     """The record of a merge, which covers what its inputs cover."""
     first = segments[0]

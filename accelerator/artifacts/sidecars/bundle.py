@@ -22,7 +22,7 @@ from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.kinds.bloom import answers
 from indexes.kinds.bounds import TYPE as BOUNDS
 from indexes.kinds.bounds import apart, gathered, read_bounds
-from indexes.range.bundle import FILES_MAX, RangeGroup, Shape, shape_of, write_group
+from indexes.range.bundle import FILES_MAX, GroupShape, RangeGroup, shape_of, write_group
 from indexes.range.filters import TYPE as RANGE_FILTER
 
 ALONE = -2
@@ -34,7 +34,7 @@ _BYTES_MAX = 1 << 48  # of any file
 _P = TypeVar("_P")
 
 
-class Piece(Protocol):
+class BundlePiece(Protocol):
     """Of some files."""
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
@@ -53,18 +53,18 @@ class Piece(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class BundledFilters:
     """Split-block filters of one size; each row has its checksum behind it."""
 
     bundle: Bundle
     offset: int
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         return None if isinstance(asked, Intervals) else self.bundle.may(asked, self.within(read))
 
     def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         bundle, row = self.bundle, self.within(read)
         size = bundle.files * BLOCK_BYTES
         rows = b"".join(row(number * size, size) for number in range(bundle.blocks))
@@ -93,15 +93,15 @@ class Ranges:
     """Range filters of one shape. `rate`: of ranges without a value the share that they keep."""
 
     group: RangeGroup
-    place: sidecar.Place
+    place: sidecar.BlobRange
     rate: float
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         return self.group.may(asked, sidecar.within(read, self.place))
 
     def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         own = {**said, "rate": f"{self.rate:.6f}"}
         return self.group.blobs(sidecar.within(read, self.place), own)
 
@@ -110,14 +110,14 @@ class Ranges:
 class BoundsTable:
     """Bounds, a row for each file."""
 
-    place: sidecar.Place
+    place: sidecar.BlobRange
     check: int
 
     def may(self, *_: object) -> None:
-        """See `Piece`: the planner compares bounds by itself."""
+        """See `BundlePiece`: the planner compares bounds by itself."""
 
     def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         return apart(self.table(read), said)
 
     def table(self, read: Read) -> pa.Table:
@@ -130,17 +130,17 @@ class Single:
     """A blob that stands by itself."""
 
     blob: Blob
-    place: sidecar.Place
+    place: sidecar.BlobRange
     check: int
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         if isinstance(asked, Intervals):
             return None
         return np.array([answers(self.whole(read), asked)])
 
     def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
-        """See `Piece`."""
+        """See `BundlePiece`."""
         found = self.whole(read)
         return [replace(found, properties={**said, **found.properties})]
 
@@ -155,13 +155,13 @@ class Draft:
 
     blob: Blob
     files: tuple[int, ...]
-    placed: Callable[[sidecar.Place], Piece]
+    placed: Callable[[sidecar.BlobRange], BundlePiece]
 
 
 def drafts(light: Sequence[Sequence[Blob]]) -> list[Draft]:
     """The pieces of the light blobs of each file: filters by size, ranges by shape, the others."""
     sizes: dict[int, list[tuple[int, Blob]]] = {}
-    shapes: dict[Shape, list[tuple[int, Blob]]] = {}
+    shapes: dict[GroupShape, list[tuple[int, Blob]]] = {}
     bounds: list[tuple[int, Blob]] = []
     singles: list[Draft] = []
     for number, blobs in enumerate(light):
@@ -190,7 +190,7 @@ def _filters(size: int, some: Sequence[tuple[int, Blob]]) -> Draft:
     checks = np.array([crc32(row.tobytes()) for row in rows], dtype="<u4").view(np.uint8)
     sealed = np.hstack([rows, checks.reshape(-1, _CHECK)]).tobytes()
     blob = Blob(_FILTERS, sealed, True, {"z": str(size), "files": str(bundle.files)})
-    return Draft(blob, _numbers(some), lambda place: Filters(bundle, place.offset))
+    return Draft(blob, _numbers(some), lambda place: BundledFilters(bundle, place.offset))
 
 
 def _ranges(some: Sequence[tuple[int, Blob]]) -> Draft:
@@ -221,10 +221,12 @@ def _numbers(some: Sequence[tuple[int, Blob]]) -> tuple[int, ...]:
     return tuple(number for number, _ in some)
 
 
-def to_facts(pieces: Sequence[Piece]) -> dict[str, Any]:
+def to_facts(pieces: Sequence[BundlePiece]) -> dict[str, Any]:
     """As a bundle's record keeps them, in the order that `drafts` gave them in."""
     return {
-        "groups": [[p.bundle.blocks, p.bundle.files, p.offset] for p in _of(Filters, pieces)],
+        "groups": [
+            [p.bundle.blocks, p.bundle.files, p.offset] for p in _of(BundledFilters, pieces)
+        ],
         "ranges": [
             {
                 **p.group.shape.to_json(),
@@ -253,7 +255,7 @@ UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError)
 """What JSON of another shape raises, beside ValueError."""
 
 
-def from_facts(told: Mapping[str, Any]) -> list[Piece]:
+def from_facts(told: Mapping[str, Any]) -> list[BundlePiece]:
     """The pieces of a bundle's record, in the order of `drafts`.
 
     ValueError for what can't be one; whether the bytes are there shows when they're read.
@@ -264,13 +266,13 @@ def from_facts(told: Mapping[str, Any]) -> list[Piece]:
         raise ValueError(f"a bundle's record can't be read: {error!r}") from None
 
 
-def _pieces(told: Mapping[str, Any]) -> list[Piece]:
+def _pieces(told: Mapping[str, Any]) -> list[BundlePiece]:
     filters = [
-        Filters(_bundle(z, files), place_of(at, 0).offset) for z, files, at in told["groups"]
+        BundledFilters(_bundle(z, files), place_of(at, 0).offset) for z, files, at in told["groups"]
     ]
     ranges = [
         Ranges(
-            RangeGroup(Shape.from_json(one)),
+            RangeGroup(GroupShape.from_json(one)),
             place_of(one["offset"], one["length"]),
             float(one["rate"]),
         )
@@ -287,7 +289,7 @@ def _pieces(told: Mapping[str, Any]) -> list[Piece]:
     return [*filters, *ranges, *bounds, *singles]
 
 
-def _checked(read: Read, place: sidecar.Place, check: int) -> bytes:
+def _checked(read: Read, place: sidecar.BlobRange, check: int) -> bytes:
     data = read(place.offset, place.length)
     if crc32(data) != check or len(data) != place.length:
         raise ValueError("a blob of a bundle is cut off or altered")
@@ -309,13 +311,13 @@ def _bundle(blocks: Any, files: Any) -> Bundle:
     return found
 
 
-def place_of(offset: Any, length: Any) -> sidecar.Place:
+def place_of(offset: Any, length: Any) -> sidecar.BlobRange:
     """A place as a record has it. ValueError for one that no file has."""
-    found = sidecar.Place(int(offset), int(length))
+    found = sidecar.BlobRange(int(offset), int(length))
     if not (0 <= found.offset <= _BYTES_MAX and 0 <= found.length <= _BYTES_MAX):
         raise ValueError(f"{found.length} bytes at {found.offset}")
     return found
 
 
-def _of(sort: type[_P], pieces: Sequence[Piece]) -> list[_P]:
+def _of(sort: type[_P], pieces: Sequence[BundlePiece]) -> list[_P]:
     return [piece for piece in pieces if isinstance(piece, sort)]

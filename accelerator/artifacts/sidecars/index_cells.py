@@ -25,7 +25,7 @@ from accelerator.iceberg import LiveFile
 from accelerator.iceberg.rows.position_deletes import Positions
 from cubes.definition import CubeDefinition
 from indexes.bounds import Flags
-from indexes.inverted.cells import Held, cells_of
+from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.row_verdict import Certainty
 from rewrite.ir.expr import Column, Expr
 from rewrite.types import FLOATING
@@ -42,14 +42,14 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IndexCellsOfFile:
     """What is known of a file: its cells, or that no row of it passes; else it must be read."""
 
     cells: pa.Table | None = None
     empty: bool = False
 
 
-_NOTHING = Told()
+_NOTHING = IndexCellsOfFile()
 
 
 class IndexAnswers:
@@ -95,7 +95,7 @@ class IndexAnswers:
 
     def of(
         self, files: Sequence[LiveFile], numbers: Sequence[int], whole: Sequence[bool]
-    ) -> list[Told]:
+    ) -> list[IndexCellsOfFile]:
         """What is told of each file.
 
         `numbers` are theirs in what `fixed` tells of; `whole`: of which files all rows that aren't
@@ -104,21 +104,21 @@ class IndexAnswers:
         selected = () if self._selection is None else self._selection.heavy
         return probed(self._of, (*selected, *self._keeps.values()), files, numbers, whole)
 
-    def said(self, told: Sequence[Told]) -> Skipped:
+    def said(self, told: Sequence[IndexCellsOfFile]) -> Skipped:
         """That so many files were told of."""
         files = sum(one is not _NOTHING for one in told)
         own = [] if self._selection is None else self._selection.heavy
         used = {one.record.name: one.record.kind for one in (*own, *self._keeps.values())}
         return Skipped(", ".join(used), ", ".join(dict.fromkeys(used.values())), "heavy", files)
 
-    def _of(self, file: LiveFile, number: int, whole: bool) -> Told:
+    def _of(self, file: LiveFile, number: int, whole: bool) -> IndexCellsOfFile:
         chosen: BitMap | None = None
         if not whole:
             verdict = None if self._selection is None else self._selection.verdict(file)
             if verdict is None:
                 return _NOTHING
             if not verdict.true.upper:
-                return Told(empty=True)
+                return IndexCellsOfFile(empty=True)
             if verdict.certainty is not Certainty.EXACT:
                 return _NOTHING
             chosen = verdict.true.upper
@@ -129,9 +129,9 @@ class IndexAnswers:
             rows = BitMap(range(file.record_count)) if chosen is None else chosen
             chosen = rows - BitMap(self._deleted(file).tolist())
             if not chosen:
-                return Told(empty=True)
+                return IndexCellsOfFile(empty=True)
         try:
-            return Told(self._cells(cube, file, number, chosen))
+            return IndexCellsOfFile(self._cells(cube, file, number, chosen))
         except UNREADABLE as error:
             for index in self._keeps.values():
                 index.failed(file.key, error)
@@ -143,7 +143,7 @@ class IndexAnswers:
         self, cube: CubeDefinition, file: LiveFile, number: int, chosen: BitMap | None
     ) -> pa.Table:
         """_UntoldError where it can't be said."""
-        keys: list[tuple[Expr, Held | pa.Array]] = []
+        keys: list[tuple[Expr, ColumnCells | pa.Array]] = []
         for dimension, fixed in zip(cube.dimensions, self._fixed, strict=True):
             if fixed is not None and fixed.files[number]:
                 none = pa.nulls(1) if fixed.values is None else fixed.values.slice(number, 1)
@@ -154,7 +154,7 @@ class IndexAnswers:
             (s.kind, None if s.argument is None else self._held(s.argument, file))
             for s in cube.states
         ]
-        held = [one for _, one in keys if isinstance(one, Held)]
+        held = [one for _, one in keys if isinstance(one, ColumnCells)]
         cells = cells_of(held, states, file.record_count, chosen)
         if cells is None:
             raise _UntoldError
@@ -163,7 +163,7 @@ class IndexAnswers:
         told = iter(cells.keys)
         try:
             for place, (expr, one) in enumerate(keys):
-                if isinstance(one, Held):
+                if isinstance(one, ColumnCells):
                     made[f"d{place}"] = typed(next(told), expr.type)
                 else:
                     made[f"d{place}"] = typed(one, expr.type).take(pa.array([0] * rows))
@@ -176,7 +176,7 @@ class IndexAnswers:
             raise _UntoldError from None
         return pa.table(made)
 
-    def _held(self, column: Expr, file: LiveFile) -> Held:
+    def _held(self, column: Expr, file: LiveFile) -> ColumnCells:
         index = self._keeps.get(column)
         found = None if index is None else index.held(file.key)
         if found is None:

@@ -26,7 +26,7 @@ from pyroaring import BitMap
 from accelerator.artifacts.relate.index_validity import PinnedRelate, snapshots_of
 from accelerator.artifacts.relate.path import Snapshots
 from accelerator.artifacts.sidecars import records
-from accelerator.artifacts.sidecars.bundle import BoundsTable, Piece, at
+from accelerator.artifacts.sidecars.bundle import BoundsTable, BundlePiece, at
 from accelerator.common.lru_cache import Recent
 from accelerator.common.safe_files import open_file
 from accelerator.errors import StoreError
@@ -40,7 +40,7 @@ from accelerator.iceberg.statistics.file_statistics import (
 )
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
 from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
-from indexes.inverted.cells import Held
+from indexes.inverted.cells import ColumnCells
 from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
 from indexes.kinds.bounds import are_of
@@ -119,7 +119,7 @@ class _Bundled:
     """A piece of a bundle, and which files of the statistics are which of its blobs."""
 
     uri: str
-    piece: Piece
+    piece: BundlePiece
     files: Numbers
     places: Numbers
 
@@ -192,14 +192,14 @@ class HeavyIndex:
         if key in self.sidecars:
             self.files.failed(self.sidecars[key].path, error)
 
-    def held(self, key: tuple[str, int]) -> Held | None:
+    def held(self, key: tuple[str, int]) -> ColumnCells | None:
         """The file's values and who has them; None where the index doesn't keep that."""
         sidecar = self.sidecars.get(key)
         if sidecar is None or self.record.kind != "BITMAP":
             return None
         read = self.files.reader(sidecar.path)
         for one in records.heavy_of(sidecar):
-            found = Held.open(one.blob, within(read, one.place), one.column)
+            found = ColumnCells.open(one.blob, within(read, one.place), one.column)
             if found is not None:
                 return found
         return None
@@ -454,7 +454,7 @@ class IndexedStatistics:
         return replace(found, absences=known) if known else found
 
 
-class Indexes:
+class IndexProbe:
     """The indexes of a session's tables, as statements ask them. Threads may share it."""
 
     def __init__(self, store: Store, failed: Callable[[Exception], object]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from accelerator.artifacts.sidecars import bundle as sidecar_bundle
-from accelerator.artifacts.sidecars.bundle import ALONE, UNFIT, Piece, Single, place_of, texts
+from accelerator.artifacts.sidecars.bundle import ALONE, UNFIT, BundlePiece, Single, place_of, texts
 from accelerator.iceberg import LiveFile
 from accelerator.store import CoveredFile, IndexRecord, SegmentRecord, segment_id
 from accelerator.store.records import BUNDLE
@@ -20,7 +20,7 @@ from indexes import sidecar as sidecar_files
 from indexes.domains import keeps_meaning
 from indexes.hashing.xxhash64 import HASH
 from indexes.inverted.postings import BOUND_MAX
-from indexes.kind import Blob, Column, Read
+from indexes.kind import Blob, IndexedColumn, Read
 from indexes.range.bundle import FILES_MAX
 from indexes.range.filters import RANGES
 from indexes.text.grams import GRAMS
@@ -64,7 +64,7 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class IndexJobResult:
     """What one job made for one index: files, and what came of each."""
 
     files: tuple[CoveredFile, ...]
@@ -82,11 +82,11 @@ class WrittenBundle:
 
     uri: str
     bytes: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BundlePiece, ...]
     places: tuple[tuple[int, int] | None, ...]
 
 
-def write_bundle(write: Callable[[str, bytes], str], made: Made) -> WrittenBundle:
+def write_bundle(write: Callable[[str, bytes], str], made: IndexJobResult) -> WrittenBundle:
     """Writes the light blobs of a job's files: `write` keeps them under a name, and gives a URI."""
     drafts = sidecar_bundle.drafts([indexed.light for indexed in made.indexed])
     places: list[tuple[int, int] | None] = [None] * len(made.files)
@@ -103,7 +103,7 @@ def write_bundle(write: Callable[[str, bytes], str], made: Made) -> WrittenBundl
 def segments(
     record: IndexRecord,
     type_: str,
-    made: Made,
+    made: IndexJobResult,
     bundle: WrittenBundle,
     dimensions: Dimensions = (),
 ) -> list[SegmentRecord]:
@@ -158,7 +158,7 @@ def segments(
     return found
 
 
-def taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> Made:
+def taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> IndexJobResult:
     """What jobs made, out of their bundles; without sidecars, whose records stay.
 
     OSError, ValueError and what `reader` raises where a bundle can't be read.
@@ -169,7 +169,7 @@ def taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read])
         raise ValueError(f"a bundle's record can't be read: {error!r}") from None
 
 
-def _taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> Made:
+def _taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> IndexJobResult:
     files: list[CoveredFile] = []
     indexed: list[Indexed] = []
     for record in records:
@@ -185,10 +185,10 @@ def _taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]
             why = "" if light or not whys else whys.pop()
             files.append(file)
             indexed.append(Indexed(record.cube_id, light=light, why=why))
-    return Made(tuple(files), tuple(indexed))
+    return IndexJobResult(tuple(files), tuple(indexed))
 
 
-def _formats(made: Made) -> dict[str, str]:
+def _formats(made: IndexJobResult) -> dict[str, str]:
     """What the light blobs are made of: all blobs of one release say the same."""
     said = {k: b.properties.get(k, "") for i in made.indexed for b in i.light for k in FORMATS}
     return {key: word for key, word in said.items() if word}
@@ -208,7 +208,7 @@ def _told(place: tuple[int, int] | None, several: int) -> list[int] | None:
     return [ALONE, place[0] - several]
 
 
-def pieces_of(record: SegmentRecord) -> list[Piece]:
+def pieces_of(record: SegmentRecord) -> list[BundlePiece]:
     """The pieces of a bundle's record; ValueError as `sidecar_bundle.from_facts`."""
     return sidecar_bundle.from_facts(record.facts.get(BUNDLE) or {})
 
@@ -242,16 +242,16 @@ class HeavyBlob:
     """A blob in a sidecar."""
 
     uri: str
-    place: sidecar_files.Place
+    place: sidecar_files.BlobRange
     blob: Blob
-    column: Column
+    column: IndexedColumn
 
 
 def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
     """The blobs of a sidecar's record; ValueError where it can't be read."""
     try:
         told = record.facts[SIDECAR]
-        column = Column(record.fields[0][2], row_groups_of(record))
+        column = IndexedColumn(record.fields[0][2], row_groups_of(record))
         return [
             HeavyBlob(
                 record.path,

@@ -22,7 +22,7 @@ from accelerator.artifacts.segments.records import (
     DERIVED_FROM,
     NOTHING,
     Counts,
-    Written,
+    WrittenSegment,
     bounds_of,
     built_segment,
     merged_segment,
@@ -32,7 +32,7 @@ from accelerator.builds.segments.compaction import worth_merging
 from accelerator.builds.segments.duckdb_job import InProcess
 from accelerator.builds.segments.inspection import inspect
 from accelerator.builds.segments.repair import broken_segments, unreadable_segments
-from accelerator.builds.segments.roll_up import Source, definitions, finer, sources
+from accelerator.builds.segments.roll_up import RollUpSource, definitions, finer, sources
 from accelerator.common.config.config import Config
 from accelerator.common.progress import Progress, SilentProgress
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, text_literal
@@ -45,7 +45,7 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.iceberg import Lake, LiveFile, PinnedTable
-from accelerator.store import CubeRecord, Job, SegmentRecord, Store, local_path, segment_id
+from accelerator.store import BuildJob, CubeRecord, SegmentRecord, Store, local_path, segment_id
 from cubes.coverage import Coverage, cover
 from cubes.definition import CubeDefinition, Edge, from_dict
 from cubes.match_result import Needs
@@ -91,7 +91,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Target:
+class CubeTarget:
     """A cube and its tables, pinned for one build."""
 
     record: CubeRecord
@@ -104,7 +104,7 @@ class Target:
         return Needs(named=tuple((o, o) for o in range(1, len(self.pinned))))
 
 
-class Builder:
+class SegmentBuilder:
     """Builds and merges the segments of cubes."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Builder:
                 hint="set `store` to a folder; so far only metadata may be on an object store",
             )
 
-    def target(self, record: CubeRecord) -> Target:
+    def target(self, record: CubeRecord) -> CubeTarget:
         """The cube with its tables pinned now; columns under the names that they have now."""
         try:
             cube = from_dict(dict(record.definition))
@@ -167,7 +167,7 @@ class Builder:
                 f"cube {record.name} uses a column that was dropped",
                 hint=f"DROP CUBE {record.name} and create it again without the column",
             )
-        return Target(record, renamed(cube, names), tuple(pinned))
+        return CubeTarget(record, renamed(cube, names), tuple(pinned))
 
     def finest_first(self, records: Sequence[CubeRecord]) -> list[CubeRecord]:
         """A table's cubes in an order in which each stands behind those that it can be made of.
@@ -189,13 +189,13 @@ class Builder:
 
         return sorted(records, key=lambda record: (finer_ones(record), record.name))
 
-    def missing(self, target: Target) -> tuple[LiveFile, ...]:
+    def missing(self, target: CubeTarget) -> tuple[LiveFile, ...]:
         """Live files without an up-to-date segment; one path that stands twice is never built."""
         times = Counter(f.path for f in target.pinned[0].live_files())
         return tuple(f for f in self.coverage(target).uncovered if times[f.path] == 1)
 
     def coverage(
-        self, target: Target, *, exactly: bool = False, without: Collection[int] = frozenset()
+        self, target: CubeTarget, *, exactly: bool = False, without: Collection[int] = frozenset()
     ) -> Coverage:
         """What is up to date: every dimension at its pinned snapshot.
 
@@ -220,7 +220,7 @@ class Builder:
             holds,
         )
 
-    def sound_coverage(self, target: Target) -> tuple[Coverage, frozenset[int]]:
+    def sound_coverage(self, target: CubeTarget) -> tuple[Coverage, frozenset[int]]:
         """What is up to date and has its artifact, and the ids of segments whose artifact hasn't.
 
         Such ones are missing or of another size than was recorded; nothing is forgotten of them.
@@ -299,13 +299,13 @@ class Builder:
                 done = _plus(done, self._job(target, part, unique, loop, here))
         return done
 
-    def check_spark(self, target: Target) -> None:
+    def check_spark(self, target: CubeTarget) -> None:
         """Raises SparkMissingError if a build of the cube needs Spark, which isn't installed."""
         if not self._spark_runs():
             files = self.missing(target)
             self._in_process(target, _not_derived(files, self._sources(target, files)))
 
-    def _in_process(self, target: Target, files: Sequence[LiveFile]) -> InProcess | None:
+    def _in_process(self, target: CubeTarget, files: Sequence[LiveFile]) -> InProcess | None:
         """Returns what builds these files without Spark; None if Spark builds them.
 
         SparkMissingError if Spark has to, and isn't installed.
@@ -341,7 +341,7 @@ class Builder:
 
     def _compact(
         self,
-        target: Target,
+        target: CubeTarget,
         tag: str,
         chosen: Callable[[Sequence[SegmentRecord]], Sequence[SegmentRecord]],
     ) -> Built:
@@ -374,14 +374,14 @@ class Builder:
             self._store.remove_segments(table_uuid, broken)
         return broken
 
-    def _repair(self, target: Target) -> None:
+    def _repair(self, target: CubeTarget) -> None:
         """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""
         table = target.record.table_uuid
         while broken := broken_segments(self._store, self.coverage(target).segments):
             self._store.remove_segments(table, broken)
 
     def _merge(
-        self, target: Target, segments: Sequence[SegmentRecord], job: Job, tag: str
+        self, target: CubeTarget, segments: Sequence[SegmentRecord], job: BuildJob, tag: str
     ) -> SegmentRecord:
         filled = [s for s in segments if s.rows]
         number = segment_id()
@@ -395,7 +395,7 @@ class Builder:
         return merged_segment(segments, number, written)
 
     def _unique_edges(
-        self, target: Target, loop: Loop, here: InProcess | None
+        self, target: CubeTarget, loop: Loop, here: InProcess | None
     ) -> dict[int, bool | None]:
         """Whether each edge's key is unique on the pinned dimension; None: it isn't countable."""
         found: dict[int, bool | None] = {}
@@ -429,7 +429,7 @@ class Builder:
         with engine.tagged(loop.tag), engine.stage(pinned, pinned.live_files()) as staged:
             return is_unique(engine.session, edge, staged.sql)
 
-    def _sources(self, target: Target, files: Sequence[LiveFile]) -> list[Source]:
+    def _sources(self, target: CubeTarget, files: Sequence[LiveFile]) -> list[RollUpSource]:
         """The finer cubes' segments that files' cells can be made of, in jobs."""
         if not files:
             return []
@@ -437,7 +437,9 @@ class Builder:
         found = sources(self._store, target.record, target.cube, target.pinned, files, settings)
         return [part for one in found for part in one.parts(self._config)]
 
-    def _derive(self, target: Target, source: Source, loop: Loop) -> tuple[Built, frozenset[str]]:
+    def _derive(
+        self, target: CubeTarget, source: RollUpSource, loop: Loop
+    ) -> tuple[Built, frozenset[str]]:
         """Makes segments of a finer cube's cells; what is built, and the paths of its files.
 
         Where DuckDB can't, nothing is, and the files are read.
@@ -474,7 +476,7 @@ class Builder:
 
     def _job(
         self,
-        target: Target,
+        target: CubeTarget,
         files: Sequence[LiveFile],
         unique: dict[int, bool | None],
         loop: Loop,
@@ -497,9 +499,9 @@ class Builder:
 
     def _made(
         self,
-        target: Target,
+        target: CubeTarget,
         files: Sequence[LiveFile],
-        write: Callable[[dict[str, int], Job], tuple[dict[int, Written], Counts]],
+        write: Callable[[dict[str, int], BuildJob], tuple[dict[int, WrittenSegment], Counts]],
     ) -> Built:
         """A job: what `write` makes of the files, under these ids, is committed at once."""
         ids = {f.path: segment_id() for f in files}
@@ -510,12 +512,12 @@ class Builder:
 
     def _records(
         self,
-        target: Target,
+        target: CubeTarget,
         files: Sequence[LiveFile],
         ids: dict[str, int],
-        written: dict[int, Written],
+        written: dict[int, WrittenSegment],
         counts: Counts,
-        job: Job,
+        job: BuildJob,
         facts: dict[str, str] | None = None,
     ) -> list[SegmentRecord]:
         """The records of what a job wrote for those files."""
@@ -539,13 +541,13 @@ class Builder:
 
     def _write(
         self,
-        target: Target,
+        target: CubeTarget,
         files: Sequence[LiveFile],
         ids: dict[str, int],
         unique: dict[int, bool | None],
-        job: Job,
+        job: BuildJob,
         loop: Loop,
-    ) -> tuple[dict[int, Written], Counts]:
+    ) -> tuple[dict[int, WrittenSegment], Counts]:
         """Runs the Spark jobs over those files: their cells, and their rows without partners."""
         why = f"cube {target.record.name} is built by Spark"
         engine = require_spark(self._spark, why, _INSTEAD)
@@ -580,14 +582,14 @@ class Builder:
 
     def _write_here(
         self,
-        target: Target,
+        target: CubeTarget,
         files: Sequence[LiveFile],
         ids: dict[str, int],
         unique: dict[int, bool | None],
-        job: Job,
+        job: BuildJob,
         loop: Loop,
         here: InProcess,
-    ) -> tuple[dict[int, Written], Counts]:
+    ) -> tuple[dict[int, WrittenSegment], Counts]:
         """The same by DuckDB; _NotHereError where it can't."""
 
         def missing(edges: Sequence[Edge]) -> Missing:
@@ -602,7 +604,7 @@ class Builder:
             raise _NotHereError from error
 
 
-def _not_derived(files: Sequence[LiveFile], sources: Sequence[Source]) -> list[LiveFile]:
+def _not_derived(files: Sequence[LiveFile], sources: Sequence[RollUpSource]) -> list[LiveFile]:
     """Returns the files that none of the sources has cells of."""
     derived = {segment.files[0].path for one in sources for segment in one.segments}
     return [file for file in files if file.path not in derived]
@@ -613,11 +615,11 @@ class _NotHereError(Exception):
 
 
 def _counts(
-    target: Target,
+    target: CubeTarget,
     files: Sequence[LiveFile],
     ids: Mapping[str, int],
     unique: Mapping[int, bool | None],
-    written: Mapping[int, Written],
+    written: Mapping[int, WrittenSegment],
     missing: Callable[[Sequence[Edge]], Missing],
 ) -> Counts:
     """What is known of the files' rows without partners, which are counted where any may be."""
@@ -630,7 +632,7 @@ def _counts(
     return Counts(unique, frozenset(e.occurrence for e in edges), found)
 
 
-def _nothing(job: Job, name: str) -> Written:
+def _nothing(job: BuildJob, name: str) -> WrittenSegment:
     """What is said of a segment without cells: it has a name and no file."""
     return replace(NOTHING, uri=f"{job.uri}/{name}.parquet")
 
@@ -641,7 +643,7 @@ def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: Mapping[int, bool |
 
 
 def _nothing_missing(
-    target: Target, edges: Sequence[Edge], rows: dict[str, int | None], joined: dict[str, int]
+    target: CubeTarget, edges: Sequence[Edge], rows: dict[str, int | None], joined: dict[str, int]
 ) -> bool:
     """With unique keys, inner joins and no WHERE, every row found its partners iff none is lost."""
     cube = target.cube
@@ -652,7 +654,7 @@ def _nothing_missing(
     return all_inner and only_joins and rows == joined
 
 
-def _memory(target: Target, occurrence: int) -> int:
+def _memory(target: CubeTarget, occurrence: int) -> int:
     """About the bytes that a joined table's rows take in memory, with the columns that are used."""
     pinned = target.pinned[occurrence]
     used = {field for o, field in target.cube.fields() if o == occurrence}

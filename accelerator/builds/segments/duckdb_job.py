@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from accelerator.engines.duckdb.engine import DuckDBEngine, text_literal
-from accelerator.engines.duckdb.table_scan import Numbered, table_scan, with_scans
+from accelerator.engines.duckdb.table_scan import FileNumberColumn, table_scan, with_scans
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.planning.sources.duckdb_text import check_columns, some_column
-from accelerator.store import Job, local_path
+from accelerator.store import BuildJob, local_path
 from cubes.definition import CubeDefinition, Edge
 from cubes.may_raise import unsafe
 from cubes.sql.build import OWN_SEGMENT, missing_select, sorted_cells, unique_select
@@ -56,7 +56,7 @@ class InProcess:
         return sum(table.size_bytes for table in self._pinned[1:])
 
     def write(
-        self, files: Sequence[LiveFile], segments: Mapping[str, int], job: Job, tag: str
+        self, files: Sequence[LiveFile], segments: Mapping[str, int], job: BuildJob, tag: str
     ) -> None:
         """Writes the cells of these files, each as its own segment, into one file of the job."""
         scans, tables = self._sources(files, segments, tag)
@@ -101,7 +101,7 @@ class InProcess:
         for number, pinned in enumerate(self._pinned):
             names = [column.name for column in self._used[number]]
             read = pinned.live_files() if number else files
-            numbered = None if number else Numbered(OWN_SEGMENT, segments)
+            numbered = None if number else FileNumberColumn(OWN_SEGMENT, segments)
             found = self._source(number, names, read, numbered, tag)
             scans.update(found[0])
             tables.update(found[1])
@@ -112,7 +112,7 @@ class InProcess:
         number: int,
         names: Sequence[str],
         files: Sequence[LiveFile],
-        numbered: Numbered | None,
+        numbered: FileNumberColumn | None,
         tag: str,
     ) -> tuple[dict[str, str], dict[str, pa.Table]]:
         pinned, name = self._pinned[number], self._names[number]

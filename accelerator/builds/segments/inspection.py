@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 
 from accelerator.artifacts.segments.checksums import checksum
-from accelerator.artifacts.segments.records import Written
+from accelerator.artifacts.segments.records import WrittenSegment
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, path_list
 from accelerator.errors import BuildError
-from accelerator.store import Job, Store, local_path
+from accelerator.store import BuildJob, Store, local_path
 from cubes.sql.build import SEGMENT
 
 
-def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
+def inspect(store: Store, duckdb: DuckDBEngine, job: BuildJob) -> dict[int, WrittenSegment]:
     """By segment id; a segment without cells isn't in any file, and so not in the answer."""
     sizes = {u: n for u, n in store.artifacts(job).items() if u.endswith(".parquet")}
     if not sizes:
@@ -38,7 +38,7 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
         path, own = row["filename"], row["cells"]
         uri, all_ = uris[path], cells[path]
         shares = {column: n * own // all_ for column, n in columns[path].items()}
-        found[row["id"]] = Written(
+        found[row["id"]] = WrittenSegment(
             uri,
             own,
             row["n"],

@@ -24,14 +24,14 @@ _SMALL_BYTES = 16 * 1024 * 1024  # of cells: whatever they weigh, Spark takes lo
 
 
 @dataclass(frozen=True)
-class Source:
+class RollUpSource:
     """A finer cube, by its id, and those of its segments that files' cells are made of."""
 
     cube_id: str
     derivation: Derivation
     segments: tuple[SegmentRecord, ...]
 
-    def parts(self, config: Config) -> Iterator[Source]:
+    def parts(self, config: Config) -> Iterator[RollUpSource]:
         """The same in jobs as large as a build's, and as DuckDB is given to read.
 
         A segment that is larger alone is in none.
@@ -43,12 +43,12 @@ class Source:
                 continue
             larger = size + segment.bytes > limit
             if part and (larger or len(part) >= config.build_files_per_job):
-                yield Source(self.cube_id, self.derivation, tuple(part))
+                yield RollUpSource(self.cube_id, self.derivation, tuple(part))
                 part, size = [], 0
             part.append(segment)
             size += segment.bytes
         if part:
-            yield Source(self.cube_id, self.derivation, tuple(part))
+            yield RollUpSource(self.cube_id, self.derivation, tuple(part))
 
     def counts(self) -> Counts:
         """What is known of the coarser cube's joins: the finer one's counters of them."""
@@ -68,7 +68,7 @@ def sources(
     pinned: Sequence[PinnedTable],
     files: Sequence[LiveFile],
     settings: Mapping[str, str],
-) -> list[Source]:
+) -> list[RollUpSource]:
     """Returns the sources of the cube's segments of these files; each file is in one at most.
 
     The cube that this one replaces gives none, because it may be replaced for its errors.
@@ -79,7 +79,7 @@ def sources(
     for other in finer(others, record, cube, pinned, settings):
         segments = _segments(store, other[0], other[1], pinned, files, dict(settings))
         if segments:
-            found.append(Source(other[0].id, other[1], segments))
+            found.append(RollUpSource(other[0].id, other[1], segments))
     found.sort(key=lambda s: sum(one.rows for one in s.segments) / len(s.segments))
     taken: set[str] = set()
     chosen = []
@@ -87,7 +87,7 @@ def sources(
         own = tuple(s for s in source.segments if s.files[0].path not in taken)
         taken |= {s.files[0].path for s in own}
         if own:
-            chosen.append(Source(source.cube_id, source.derivation, own))
+            chosen.append(RollUpSource(source.cube_id, source.derivation, own))
     return chosen
 
 

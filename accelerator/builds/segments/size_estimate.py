@@ -21,7 +21,7 @@ _SKETCH_ITEMS = 3  # times its size: what a KLL sketch of very many rows holds
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedCells:
     """Cells of the merged cube at most, as sketches say; None where one is missing.
 
     `basis` says what that rests on, or what is missing.
@@ -42,7 +42,7 @@ def cell_bytes(cube: CubeDefinition, rows_per_cell: float) -> float:
     )
 
 
-def merged_cells(cube: CubeDefinition, sketched: Sequence[Mapping[int, Sketched]]) -> Merged:
+def merged_cells(cube: CubeDefinition, sketched: Sequence[Mapping[int, Sketched]]) -> MergedCells:
     """The product of the distinct values of the columns that the dimensions are made of.
 
     `sketched`: of each of the cube's tables. Every column counts once, and NULL as a value of it:
@@ -55,11 +55,11 @@ def merged_cells(cube: CubeDefinition, sketched: Sequence[Mapping[int, Sketched]
     found = {key: sketched[key[0]].get(key[1]) for key in used}
     missing = [used[key].name for key, one in found.items() if one is None]
     if missing:
-        return Merged(None, f"no sketch of {', '.join(missing)}")
+        return MergedCells(None, f"no sketch of {', '.join(missing)}")
     told = {key: one for key, one in found.items() if one is not None}
     basis = [
         f"{used[key].name} {one.distinct}"
         + ("" if one.pinned else f" (as of snapshot {one.snapshot_id})")
         for key, one in told.items()
     ]
-    return Merged(prod(one.distinct + 1 for one in told.values()), ", ".join(basis))
+    return MergedCells(prod(one.distinct + 1 for one in told.values()), ", ".join(basis))

@@ -26,7 +26,13 @@ from accelerator.artifacts.sidecars import records
 from accelerator.builds.loop import Loop, Offer, OpenJob, newest, parts
 from accelerator.builds.sidecars.repair import without_lost
 from accelerator.builds.sidecars.shuffle import look
-from accelerator.builds.sidecars.task import Answer, FileWork, Source, Wanted, index_files
+from accelerator.builds.sidecars.task import (
+    FileWork,
+    IndexRequest,
+    TaskInput,
+    TaskResult,
+    index_files,
+)
 from accelerator.builds.sidecars.thread_job import index_here
 from accelerator.common.config.config import Config
 from accelerator.common.progress import Progress, SilentProgress
@@ -42,7 +48,7 @@ from accelerator.errors import (
     no_column,
 )
 from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
-from accelerator.store import IndexRecord, Job, SegmentRecord, Store, segment_id
+from accelerator.store import BuildJob, IndexRecord, SegmentRecord, Store, segment_id
 from indexes.domains import NotIndexableError
 from indexes.kind import OptionError, Read
 from indexes.kinds import KINDS
@@ -96,7 +102,7 @@ class BuiltIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class IndexTarget:
     """An index and its table, pinned for one build."""
 
     record: IndexRecord
@@ -123,7 +129,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class MissingFiles:
     """What an index lacks: files that it says nothing of, and files that may have changed keys.
 
     `doubtful` gives for these the earlier state of the dimensions, and `changes` the keys since.
@@ -212,7 +218,7 @@ class IndexBuilder:
             options=dict(whole),
         )
 
-    def target(self, record: IndexRecord) -> Target:
+    def target(self, record: IndexRecord) -> IndexTarget:
         """The index with its table pinned now.
 
         UnknownTableError, IndexDefinitionError where either is no longer what it was made for.
@@ -236,13 +242,13 @@ class IndexBuilder:
         for column in pinned.facts.columns:
             if column.field_id == record.field_id:
                 _check_type(record, column)
-                return Target(record, pinned, column)
+                return IndexTarget(record, pinned, column)
         raise IndexDefinitionError(
             f"index {record.name} is on the column {record.column}, which was dropped",
             hint=f"DROP INDEX {record.name}",
         )
 
-    def _relate_target(self, record: IndexRecord, pinned: PinnedTable, pin: Pin) -> Target:
+    def _relate_target(self, record: IndexRecord, pinned: PinnedTable, pin: Pin) -> IndexTarget:
         known = {one.id: one for one in relate_columns(pinned.properties)}
         relate = known.get(record.field_id)
         if relate is None:
@@ -253,14 +259,14 @@ class IndexBuilder:
         path = path_of(relate, pin)
         check(path, pinned)
         _check_type(record, path.as_column)
-        return Target(record, pinned, path.as_column, path)
+        return IndexTarget(record, pinned, path.as_column, path)
 
-    def due(self, target: Target) -> Due:
+    def due(self, target: IndexTarget) -> MissingFiles:
         """What the index lacks; of a relate column also what a change of a dimension may touch."""
         built = self._store.table(target.record.table_uuid).of(target.record.id)
         live = {f.key for f in target.pinned.live_files()}
         if target.path is None:
-            return Due(frozenset(live - records.covered(built, target.type)))
+            return MissingFiles(frozenset(live - records.covered(built, target.type)))
         usable = [one for one in built if records.answers_for(one, target.type)]
         now = target.path.snapshots
         holding = [one for one in usable if snapshots_of(one) == now]
@@ -280,7 +286,7 @@ class IndexBuilder:
             else:
                 kept |= dict.fromkeys(files, before)
         unknown = lacking - doubtful.keys() - kept.keys()
-        return Due(frozenset(unknown), doubtful, changes, kept)
+        return MissingFiles(frozenset(unknown), doubtful, changes, kept)
 
     def build(
         self,
@@ -354,7 +360,7 @@ class IndexBuilder:
         )
         return False
 
-    def _in_process(self, targets: Sequence[Target], files: Sequence[LiveFile]) -> bool:
+    def _in_process(self, targets: Sequence[IndexTarget], files: Sequence[LiveFile]) -> bool:
         """Returns whether the files are few bytes, no session runs, and no dimension is large.
 
         SparkMissingError if Spark has to build from them, and isn't installed.
@@ -381,7 +387,7 @@ class IndexBuilder:
             with OpenJob(self._store, record) as open_job:
                 open_job.commit(lambda: without_lost(self._store, record))
 
-    def _merge(self, target: Target) -> None:
+    def _merge(self, target: IndexTarget) -> None:
         """Makes few bundles of the many that small builds have left.
 
         A statement reads something of each. What can't be read stays as it is.
@@ -406,7 +412,7 @@ class IndexBuilder:
                 _log.warning(_UNMERGED, record.name, error)
                 return
 
-    def _writer(self, job: Job) -> Callable[[str, bytes], str]:
+    def _writer(self, job: BuildJob) -> Callable[[str, bytes], str]:
         return lambda name, data: self._store.write_artifact(job, name, data)
 
     def _reader(self, uri: str) -> Read:
@@ -414,8 +420,8 @@ class IndexBuilder:
 
     def _job(
         self,
-        targets: Sequence[Target],
-        wanted: Mapping[str, Due],
+        targets: Sequence[IndexTarget],
+        wanted: Mapping[str, MissingFiles],
         files: Sequence[LiveFile],
         done: dict[str, BuiltIndex],
         tag: str,
@@ -443,13 +449,13 @@ class IndexBuilder:
 
     def _run(
         self,
-        due: Sequence[Target],
-        jobs: Mapping[str, Job],
-        wanted_of: Mapping[str, Due],
+        due: Sequence[IndexTarget],
+        jobs: Mapping[str, BuildJob],
+        wanted_of: Mapping[str, MissingFiles],
         files: Sequence[LiveFile],
         tag: str,
         here: bool,
-    ) -> dict[str, Answer]:
+    ) -> dict[str, TaskResult]:
         pinned = due[0].pinned
         paths = {t.record.field_id: t.path for t in due if t.path is not None}
         large = {number for number, path in paths.items() if self._dimensions.is_large(path)}
@@ -460,7 +466,7 @@ class IndexBuilder:
             for before, keys in wanted_of[target.record.id].changes.items():
                 places[target.record.id, before] = len(changes)
                 changes.append(keys)
-        source = Source(
+        source = TaskInput(
             pinned.metadata_location,
             dict(pinned.io_properties),
             self._config.store_root,
@@ -470,7 +476,7 @@ class IndexBuilder:
             tuple(changes),
         )
         wanted = [
-            Wanted(
+            IndexRequest(
                 t.record.id,
                 t.record.kind,
                 dict(t.record.options),
@@ -497,7 +503,7 @@ class IndexBuilder:
             )
             for f in files
         ]
-        found = list[Answer]()
+        found = list[TaskResult]()
         looked_up = [one for one in wanted if one.field_id not in large]
         if here:
             found += index_here(source, wanted, work, lambda: self._check(tag))
@@ -510,20 +516,20 @@ class IndexBuilder:
             lacking = frozenset[FileKey]().union(*(wanted_of[one.index_id].files for one in mine))
             some = [w for f, w in zip(files, work, strict=True) if f.key in lacking]
             found += self._joined(source, mine, some, paths[number], tag)
-        answers = dict[str, Answer]()
+        answers = dict[str, TaskResult]()
         for each in found:
-            told = answers.get(each.path, Answer(each.path))
-            answers[each.path] = Answer(each.path, (*told.indexed, *each.indexed))
+            told = answers.get(each.path, TaskResult(each.path))
+            answers[each.path] = TaskResult(each.path, (*told.indexed, *each.indexed))
         return answers
 
     def _joined(
         self,
-        source: Source,
-        wanted: Sequence[Wanted],
+        source: TaskInput,
+        wanted: Sequence[IndexRequest],
         files: Sequence[FileWork],
         path: Path,
         tag: str,
-    ) -> Sequence[Answer]:
+    ) -> Sequence[TaskResult]:
         """What the files hold for indexes on one relate column, whose dimensions are large."""
         self._dimensions.check_spark(path)
         engine, held = self._spark(), dict[str, frozenset[str]]()
@@ -536,7 +542,8 @@ class IndexBuilder:
             held = {one.path: one.indexes for some in told for one in some}
         whole = [f for f in files if held.get(f.path) == ids]
         answers = [
-            Answer(f.path, tuple(records.Indexed(i, unchanged=True) for i in ids)) for f in whole
+            TaskResult(f.path, tuple(records.Indexed(i, unchanged=True) for i in ids))
+            for f in whole
         ]
         due = [replace(f, doubtful={}) for f in files if held.get(f.path) != ids]
         if due:
@@ -545,14 +552,14 @@ class IndexBuilder:
                 answers += index_joined(engine, source, wanted, due, held, values, tasks, tag)
         return answers
 
-    def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
+    def _keep(self, target: IndexTarget, kept: Mapping[FileKey, Snapshots]) -> None:
         """What was built from other states of the dimensions, and holds without a look at files."""
         if kept:
             with OpenJob(self._store, target.record) as open_job:
                 open_job.commit(lambda: self._restamped(target, kept, frozenset()))
 
     def _restamped(
-        self, target: Target, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
+        self, target: IndexTarget, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
     ) -> Offer:
         """Ids of records that go, and those that stand in their place.
 
@@ -579,9 +586,9 @@ class IndexBuilder:
 
     def _commit(
         self,
-        target: Target,
+        target: IndexTarget,
         open_job: OpenJob,
-        made: records.Made,
+        made: records.IndexJobResult,
         doubtful: Mapping[FileKey, Snapshots],
     ) -> BuiltIndex:
         """Adds what was made; of doubtful files without a changed key what there is goes on."""
@@ -590,7 +597,9 @@ class IndexBuilder:
         new = [i for i, indexed in enumerate(made.indexed) if not indexed.unchanged]
         again = {keys[i] for i in new}
         same = {key: doubtful[key] for key in keys if key not in again}
-        made = records.Made(tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new))
+        made = records.IndexJobResult(
+            tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new)
+        )
         segments = list[SegmentRecord]()
         if new:
             bundle = records.write_bundle(self._writer(open_job.job), made)
@@ -618,18 +627,18 @@ def _offer(gone: list[int], made: list[SegmentRecord]) -> Offer:
 
 
 def _made(
-    target: Target,
+    target: IndexTarget,
     files: Sequence[LiveFile],
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, TaskResult],
     lacking: Collection[FileKey],
-) -> records.Made:
+) -> records.IndexJobResult:
     """What came of the files for one index."""
     chosen = [f for f in files if f.key in lacking]
     found = []
     for file in chosen:
         mine = (i for i in answers[file.path].indexed if i.index_id == target.record.id)
         found.append(next(mine))
-    return records.Made(tuple(map(records.covered_file, chosen)), tuple(found))
+    return records.IndexJobResult(tuple(map(records.covered_file, chosen)), tuple(found))
 
 
 def _jobs(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:

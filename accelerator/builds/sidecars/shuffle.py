@@ -19,11 +19,11 @@ import pyarrow as pa
 from accelerator.artifacts.sidecars.records import Indexed
 from accelerator.builds.sidecars.task import (
     BATCH,
-    Answer,
     FileWork,
-    Running,
-    Source,
-    Wanted,
+    IndexRequest,
+    RunningIndex,
+    TaskInput,
+    TaskResult,
     batches,
     pieces,
     readable,
@@ -37,7 +37,7 @@ FIRST, BROKEN = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedFile:
     """A data file under a number of the job."""
 
     number: int
@@ -45,26 +45,28 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReusableIndexes:
     """For which indexes of a file what was built before holds."""
 
     path: str
     indexes: frozenset[str]
 
 
-def look(source: Source, wanted: Sequence[Wanted], files: Sequence[FileWork]) -> list[Held]:
+def look(
+    source: TaskInput, wanted: Sequence[IndexRequest], files: Sequence[FileWork]
+) -> list[ReusableIndexes]:
     """Which indexes hold, since the file has none of the keys that have changed."""
-    return [Held(file.path, _held(source, wanted, file)) for file in files]
+    return [ReusableIndexes(file.path, _held(source, wanted, file)) for file in files]
 
 
-def _held(source: Source, wanted: Sequence[Wanted], file: FileWork) -> frozenset[str]:
+def _held(source: TaskInput, wanted: Sequence[IndexRequest], file: FileWork) -> frozenset[str]:
     if not file.doubtful:
         return frozenset()
     with readable(source, file) as parquet:
         if isinstance(parquet, str):
             return frozenset()
         groups = rows_of(parquet)
-        running = [Running(source, one, file, groups, parquet) for one in wanted]
+        running = [RunningIndex(source, one, file, groups, parquet) for one in wanted]
         doubtful = [one for one in running if one.checks]
         for number, rows, names in pieces(groups, doubtful):
             for batch in batches(parquet, number, rows, names):
@@ -73,14 +75,14 @@ def _held(source: Source, wanted: Sequence[Wanted], file: FileWork) -> frozenset
         return frozenset(one.index_id for one in doubtful if one.unchanged)
 
 
-def keys_schema(wanted: Wanted) -> str:
+def keys_schema(wanted: IndexRequest) -> str:
     """The columns that `file_keys` gives, as Spark's SQL."""
     keys = [f"k{i} {type_}" for i, (_, type_) in enumerate(wanted.keys)]
     return ", ".join(["file INT", "piece INT", *keys, "places ARRAY<INT>"])
 
 
 def file_keys(
-    source: Source, wanted: Wanted, files: Sequence[Numbered]
+    source: TaskInput, wanted: IndexRequest, files: Sequence[NumberedFile]
 ) -> Iterator[pa.RecordBatch]:
     """Each file's pieces: distinct keys without NULLs, and their places in the piece.
 
@@ -92,7 +94,7 @@ def file_keys(
             if isinstance(parquet, str):
                 continue
             groups = rows_of(parquet)
-            running = Running(source, wanted, one.file, groups, parquet)
+            running = RunningIndex(source, wanted, one.file, groups, parquet)
             if running.why:
                 continue
             try:
@@ -108,7 +110,7 @@ def file_keys(
                 yield _no_key(wanted, one.number, BROKEN)
 
 
-def _no_key(wanted: Wanted, number: int, piece: int) -> pa.RecordBatch:
+def _no_key(wanted: IndexRequest, number: int, piece: int) -> pa.RecordBatch:
     keys = [pa.nulls(1, arrow_type(type_)) for _, type_ in wanted.keys]
     return _batch(number, piece, keys, pa.array([[]], pa.list_(pa.int32())))
 
@@ -147,12 +149,12 @@ def _batch(number: int, piece: int, keys: Sequence[pa.Array], places: pa.Array) 
 
 
 def index_values(
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     file_of: Callable[[int], FileWork],
     held: Mapping[str, frozenset[str]],
     joined: Iterable[pa.RecordBatch],
-) -> Iterator[Answer]:
+) -> Iterator[TaskResult]:
     """The indexes of all files of which there are rows; `held` names those that hold as they are.
 
     Rows are (file, piece, value, places), in the order of files and pieces. OSError and Arrow's
@@ -161,11 +163,11 @@ def index_values(
     for number, runs in groupby(_runs(joined), lambda run: run.file):
         file = file_of(number)
         found = _index_file(source, wanted, file, held.get(file.path, frozenset()), runs)
-        yield Answer(file.path, tuple(found))
+        yield TaskResult(file.path, tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _PieceRows:
     """Rows of one piece."""
 
     file: int
@@ -174,7 +176,7 @@ class _Run:
     places: pa.ListArray
 
 
-def _runs(joined: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
+def _runs(joined: Iterable[pa.RecordBatch]) -> Iterator[_PieceRows]:
     for batch in joined:
         if not batch.num_rows:
             continue
@@ -183,15 +185,15 @@ def _runs(joined: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
         bounds = [0, *starts.tolist(), batch.num_rows]
         for first, end in pairwise(bounds):
             values, places = (batch.column(i).slice(first, end - first) for i in (2, 3))
-            yield _Run(int(files[first]), int(pieces_[first]), values, places)
+            yield _PieceRows(int(files[first]), int(pieces_[first]), values, places)
 
 
 def _index_file(
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     file: FileWork,
     held: frozenset[str],
-    runs: Iterable[_Run],
+    runs: Iterable[_PieceRows],
 ) -> Iterator[Indexed]:
     with readable(source, file) as parquet:
         if isinstance(parquet, str):
@@ -199,7 +201,7 @@ def _index_file(
             return
         groups = rows_of(parquet)
         running = [
-            Running(source, one, file, groups, parquet)
+            RunningIndex(source, one, file, groups, parquet)
             for one in wanted
             if one.index_id not in held
         ]
@@ -211,7 +213,9 @@ def _index_file(
         yield made.get(each.index_id) or Indexed(each.index_id, groups, unchanged=True)
 
 
-def _values(groups: Sequence[int], type_: str, runs: Iterable[_Run]) -> Iterator[pa.Array | None]:
+def _values(
+    groups: Sequence[int], type_: str, runs: Iterable[_PieceRows]
+) -> Iterator[pa.Array | None]:
     """Of every piece the values in their places; None in its stead where keys can't be read."""
     by_piece = groupby(runs, lambda run: run.piece)
     piece, some = next(by_piece, (None, iter(())))
@@ -229,7 +233,7 @@ def _values(groups: Sequence[int], type_: str, runs: Iterable[_Run]) -> Iterator
             number += 1
 
 
-def _placed(runs: Sequence[_Run], count: int, type_: pa.DataType) -> pa.Array:
+def _placed(runs: Sequence[_PieceRows], count: int, type_: pa.DataType) -> pa.Array:
     """The values in their places, NULL where there is none."""
     if not runs:
         return pa.nulls(count, type_)

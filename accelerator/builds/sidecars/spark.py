@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from accelerator.builds.sidecars.shuffle import Numbered, file_keys, index_values, keys_schema
-from accelerator.builds.sidecars.task import Answer, FileWork, Source, Wanted
+from accelerator.builds.sidecars.shuffle import NumberedFile, file_keys, index_values, keys_schema
+from accelerator.builds.sidecars.task import FileWork, IndexRequest, TaskInput, TaskResult
 from accelerator.errors import EngineError
 from cubes.job_error import JobError
 from cubes.spark import job_errors
@@ -31,21 +31,21 @@ _ROW_BYTES = 32
 
 def index_joined(
     engine: SparkEngine,
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     files: Sequence[FileWork],
     held: Mapping[str, frozenset[str]],
     values: DataFrame,
     tasks: int,
     tag: str,
-) -> list[Answer]:
+) -> list[TaskResult]:
     """What these files hold for indexes on one relate column, whose keys and values are given.
 
     Raises:
         EngineError: the job failed.
         CancelledError: it was stopped.
     """
-    numbered = [Numbered(number, file) for number, file in enumerate(files)]
+    numbered = [NumberedFile(number, file) for number, file in enumerate(files)]
     parts = [numbered[i::tasks] for i in range(tasks)]
     size = sum(file.record_count for file in files) * _ROW_BYTES
     try:
@@ -73,8 +73,8 @@ def index_joined(
 
 def _builds(
     engine: SparkEngine,
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     files: Sequence[FileWork],
     held: Mapping[str, frozenset[str]],
 ) -> object:
@@ -83,7 +83,7 @@ def _builds(
     def build(joined: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         source, wanted, files, held = told.value
         for answer in index_values(source, wanted, files.__getitem__, held, joined):
-            one: Answer = answer
+            one: TaskResult = answer
             yield pa.RecordBatch.from_arrays(
                 [pa.array([pickle.dumps(one)], pa.binary())], ["answer"]
             )

@@ -25,8 +25,7 @@ from accelerator.iceberg.rows.row_groups import stored_names
 from accelerator.store.files.files import open_files
 from indexes import sidecar
 from indexes.domains import NotIndexableError, to_domain
-from indexes.kind import Blob, Builder, Options
-from indexes.kind import Column as IndexedColumn
+from indexes.kind import Blob, ColumnIndexer, IndexedColumn, Options
 from indexes.kinds import KINDS
 from rewrite.ir.expr import Column
 
@@ -35,7 +34,7 @@ BATCH = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class IndexRequest:
     """One index to build: its column as the table has it now; sidecars go under `prefix`."""
 
     index_id: str
@@ -49,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TaskInput:
     """Where data files and sidecars are; in files that lack a `defaulted` field it has a value.
 
     `lookups` are by the relate column's field id; `changes` are keys whose value has changed.
@@ -82,7 +81,7 @@ class FileWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskResult:
     """All of one file."""
 
     path: str
@@ -90,27 +89,27 @@ class Answer:
 
 
 def index_files(
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     files: Sequence[FileWork],
     check: Callable[[], None] = lambda: None,
-    running: Callable[..., Running] | None = None,
-) -> list[Answer]:
+    running: Callable[..., RunningIndex] | None = None,
+) -> list[TaskResult]:
     """What the files hold, in their order. OSError and Arrow's errors where one can't be read.
 
     `check` is called after each batch of rows, and may raise what ends the work. `running` makes
-    each index of a file in the place of `Running`.
+    each index of a file in the place of `RunningIndex`.
     """
-    make = running or Running
-    return [Answer(f.path, tuple(_index_file(source, wanted, f, check, make))) for f in files]
+    make = running or RunningIndex
+    return [TaskResult(f.path, tuple(_index_file(source, wanted, f, check, make))) for f in files]
 
 
 def _index_file(
-    source: Source,
-    wanted: Sequence[Wanted],
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
     file: FileWork,
     check: Callable[[], None],
-    make: Callable[..., Running],
+    make: Callable[..., RunningIndex],
 ) -> Iterator[Indexed]:
     with readable(source, file) as parquet:
         if isinstance(parquet, str):
@@ -141,7 +140,7 @@ def rows_of(parquet: pq.ParquetFile) -> tuple[int, ...]:
 
 
 @contextmanager
-def readable(source: Source, file: FileWork) -> Iterator[pq.ParquetFile | str]:
+def readable(source: TaskInput, file: FileWork) -> Iterator[pq.ParquetFile | str]:
     """The file, or why it can't be indexed."""
     if file.format != "parquet":
         yield f"a file of {file.format}"
@@ -154,13 +153,13 @@ def readable(source: Source, file: FileWork) -> Iterator[pq.ParquetFile | str]:
             yield f"{rows} rows, where its manifest says {file.record_count}"
 
 
-class Running:
+class RunningIndex:
     """One index of one file while it's built."""
 
     def __init__(
         self,
-        source: Source,
-        wanted: Wanted,
+        source: TaskInput,
+        wanted: IndexRequest,
         file: FileWork,
         groups: tuple[int, ...],
         parquet: pq.ParquetFile,
@@ -181,7 +180,7 @@ class Running:
         self._changed = None if changes is None or self._why else source.changes[changes]
         self.unchanged = self._changed is not None
         self._kind = KINDS[wanted.kind]
-        self._builder: Builder | None = None
+        self._builder: ColumnIndexer | None = None
         if not self._why:
             indexed = IndexedColumn(wanted.type, groups)
             self._builder = self._kind.builder(indexed, wanted.options)
@@ -291,7 +290,7 @@ class Running:
 
 
 def pieces(
-    groups: Sequence[int], running: Sequence[Running]
+    groups: Sequence[int], running: Sequence[RunningIndex]
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Row groups with the columns that these take of them; none where there are none of these."""
     names = sorted({name for one in running for name in one.names})
@@ -313,7 +312,7 @@ def batches(
     )
 
 
-def _opened(source: Source, path: str) -> pq.ParquetFile:
+def _opened(source: TaskInput, path: str) -> pq.ParquetFile:
     """The data file, to be closed."""
     local = local_path(path)
     if local is not None:

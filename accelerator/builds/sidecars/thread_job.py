@@ -12,7 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
-from accelerator.builds.sidecars.task import Answer, FileWork, Source, Wanted, index_files
+from accelerator.builds.sidecars.task import (
+    FileWork,
+    IndexRequest,
+    TaskInput,
+    TaskResult,
+    index_files,
+)
 from accelerator.errors import CancelledError, EngineError
 
 _THREADS_MAX = 8
@@ -20,8 +26,11 @@ _THREADS_MAX = 8
 
 
 def index_here(
-    source: Source, wanted: Sequence[Wanted], files: Sequence[FileWork], check: Callable[[], None]
-) -> list[Answer]:
+    source: TaskInput,
+    wanted: Sequence[IndexRequest],
+    files: Sequence[FileWork],
+    check: Callable[[], None],
+) -> list[TaskResult]:
     """What the files hold. `check` is asked again and again, and raises what ends the work.
 
     No thread works on once this has raised, so that what was written can be deleted.
@@ -37,7 +46,7 @@ def index_here(
             raise CancelledError("another file of the job has failed")
         check()
 
-    def index(file: FileWork) -> Answer:
+    def index(file: FileWork) -> TaskResult:
         ask()
         (answer,) = index_files(source, wanted, [file], ask)
         return answer

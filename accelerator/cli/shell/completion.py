@@ -40,7 +40,7 @@ _KEYWORDS = """
 """
 
 
-class Names:
+class CompletionNames:
     """Tables and columns of a session's catalogs; threads may ask at once."""
 
     def __init__(self, session: Callable[[], Accelerator]) -> None:
@@ -92,7 +92,7 @@ class Names:
 class Words(Completer):
     """Completes the word before the cursor; in a thread, since catalogs may be far."""
 
-    def __init__(self, names: Names, commands: Iterable[str]) -> None:
+    def __init__(self, names: CompletionNames, commands: Iterable[str]) -> None:
         self._names, self._commands = names, sorted(commands)
         self._words = {*_KEYWORDS.split(), *" ".join(form.words for form in FORMS).split()}
 

@@ -34,7 +34,7 @@ from rewrite.text.first_look import first_word, is_ended, split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
-    from accelerator.cli.shell.completion import Names
+    from accelerator.cli.shell.completion import CompletionNames
     from accelerator.session.session import Accelerator
 
 _PROMPT, _MORE = "accelerator> ", "          -> "
@@ -54,14 +54,14 @@ class _CannotOpenError(Exception):
 def run_shell(open_it: Callable[[], Session], timeout_s: float | None) -> int:
     """Reads and runs statements until Ctrl-D; the exit code."""
     say(f"accelerator {VERSION} · statements end with ; · .help for commands, Ctrl-D leaves")
-    shell = _Shell(open_it, timeout_s)
+    shell = _ShellSession(open_it, timeout_s)
     try:
         return shell.loop()
     finally:
         shell.close()
 
 
-class _Shell:
+class _ShellSession:
     """Its settings, and the session once that is open."""
 
     def __init__(self, open_it: Callable[[], Session], timeout_s: float | None) -> None:
@@ -158,11 +158,11 @@ class _Shell:
         return not text or text.startswith(".") or text.lower() in _QUIT or is_ended(text)
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> CompletionNames:
         """Of the session's tables, for completion."""
-        from accelerator.cli.shell.completion import Names
+        from accelerator.cli.shell.completion import CompletionNames
 
-        return Names(lambda: cast("Accelerator", self._session()))
+        return CompletionNames(lambda: cast("Accelerator", self._session()))
 
     # What is done
 
@@ -325,7 +325,7 @@ def _without_vertical(text: str) -> tuple[str, bool]:
 class _Late(Completer):
     """The completer, once it's wanted: what it imports isn't waited for before."""
 
-    def __init__(self, shell: _Shell) -> None:
+    def __init__(self, shell: _ShellSession) -> None:
         self._shell = shell
 
     @cached_property
@@ -342,20 +342,28 @@ class _Late(Completer):
 
 COMMANDS: dict[str, tuple[Callable[..., bool], str, str]] = {
     ".format": (
-        _Shell._set_format,
+        _ShellSession._set_format,
         ".format csv",
         f"how rows are shown: {', '.join(FORMATS[:4])}; \\G instead of ; shows one vertically",
     ),
-    ".help": (_Shell._help, ".help", "this list"),
-    ".pager": (_Shell._set_pager, ".pager off", "whether long answers are shown by $PAGER"),
-    ".quit": (_Shell._leave, ".quit", "leave"),
-    ".schema": (_Shell._schema, ".schema shop.orders", "columns of a table and their types"),
+    ".help": (_ShellSession._help, ".help", "this list"),
+    ".pager": (_ShellSession._set_pager, ".pager off", "whether long answers are shown by $PAGER"),
+    ".quit": (_ShellSession._leave, ".quit", "leave"),
+    ".schema": (_ShellSession._schema, ".schema shop.orders", "columns of a table and their types"),
     ".tables": (
-        _Shell._tables,
+        _ShellSession._tables,
         ".tables orders",
         "tables of the catalogs that are named so",
     ),
-    ".timeout": (_Shell._set_timeout, ".timeout 30", "seconds that a query may take; 0: no limit"),
-    ".timing": (_Shell._set_timing, ".timing off", "the line on rows, time, engine and cube"),
+    ".timeout": (
+        _ShellSession._set_timeout,
+        ".timeout 30",
+        "seconds that a query may take; 0: no limit",
+    ),
+    ".timing": (
+        _ShellSession._set_timing,
+        ".timing off",
+        "the line on rows, time, engine and cube",
+    ),
 }
 """What does it, an example, and what it's for."""

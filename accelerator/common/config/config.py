@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accelerator.common.config.fields import check_all, from_file, parsed, setting
-from accelerator.common.config.memory_budget import Shares, shared_out
+from accelerator.common.config.memory_budget import MemoryBudget, shared_out
 from accelerator.common.file_uri import path_of
 from accelerator.errors import ConfigError
 from rewrite.client import DIALECTS
@@ -445,7 +445,7 @@ class Config:
         """Bytes of what DuckDB gives, or has to hold as Arrow rows."""
         return self.duckdb_bytes_max or 2 * _GIB
 
-    def memory(self) -> Shares:
+    def memory(self) -> MemoryBudget:
         """Who may have how much of it."""
         return shared_out(self.memory_bytes_max, self.cache_bytes, self.manifest_cache_bytes)
 

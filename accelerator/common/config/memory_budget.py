@@ -23,7 +23,7 @@ LEAST = 128 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class MemoryBudget:
     """Bytes for each of those that hold memory; together they're the whole."""
 
     duckdb: int
@@ -32,7 +32,7 @@ class Shares:
     manifest_cache: int
 
 
-def shared_out(total: int, cache: int, manifest_cache: int) -> Shares:
+def shared_out(total: int, cache: int, manifest_cache: int) -> MemoryBudget:
     """The budget; the caches have what the settings say, within their share of the total.
 
     With a total of 0 it's a share of what this process may have of the machine's memory.
@@ -47,7 +47,7 @@ def shared_out(total: int, cache: int, manifest_cache: int) -> Shares:
     hot, manifests = (min(asked, int(whole * _CACHE)) for asked in (cache, manifest_cache))
     rows = int(whole * _ROWS)
     others = rows + hot + manifests + int(whole * _OVERHEAD)
-    return Shares(whole - others, rows, hot, manifests)
+    return MemoryBudget(whole - others, rows, hot, manifests)
 
 
 def budget(total: int) -> int:

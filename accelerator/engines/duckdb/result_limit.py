@@ -75,7 +75,7 @@ class HeldRows:
             return sum(self._held.values())
 
 
-class Round:
+class HeldRound:
     """What a reader holds that reads in rounds, each of which lets go of what the last one held."""
 
     def __init__(self, held: HeldRows, tag: str) -> None:

@@ -45,7 +45,7 @@ class Copy:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _CachedSegment:
     bytes: int
     uses: int = 0
     table: str | None = None
@@ -57,7 +57,7 @@ class HotSegments:
 
     def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], budget_bytes: int) -> None:
         self._connect, self._budget = connect, budget_bytes
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, _CachedSegment] = OrderedDict()
         self._numbers = count()
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
@@ -70,7 +70,7 @@ class HotSegments:
         """The table that holds the copy, None while there is none."""
         with self._lock:
             growth = _GROWTH if copy.source is None else 1
-            entry = self._entries.setdefault(copy.select, _Entry(copy.bytes * growth))
+            entry = self._entries.setdefault(copy.select, _CachedSegment(copy.bytes * growth))
             self._entries.move_to_end(copy.select)
             while len(self._entries) > _KEPT:
                 self._forget(next(iter(self._entries)))
@@ -100,7 +100,7 @@ class HotSegments:
                         self._loader.interrupt()  # lost on a statement that is only about to begin
                 thread.join(_AGAIN_S)
 
-    def _load(self, entry: _Entry, copy: Copy) -> None:
+    def _load(self, entry: _CachedSegment, copy: Copy) -> None:
         try:
             with self._one_at_a_time, self._loading() as cursor:
                 if not self._worthwhile(cursor, entry, copy) or self._closed:
@@ -140,7 +140,9 @@ class HotSegments:
             with self._lock:
                 self._loader = None
 
-    def _worthwhile(self, cursor: duckdb.DuckDBPyConnection, entry: _Entry, copy: Copy) -> bool:
+    def _worthwhile(
+        self, cursor: duckdb.DuckDBPyConnection, entry: _CachedSegment, copy: Copy
+    ) -> bool:
         """Whether a copy leaves far fewer cells, if it's a roll-up, and fits the budget."""
         if copy.cells:
             cells = (cursor.execute(copy.cells).fetchone() or (copy.rows,))[0]
@@ -162,7 +164,7 @@ class HotSegments:
     def _forget(self, key: str) -> None:
         self._drop(self._entries.pop(key))
 
-    def _drop(self, entry: _Entry) -> None:
+    def _drop(self, entry: _CachedSegment) -> None:
         if entry.table is not None:
             # A statement that has the name but hasn't begun reads the files instead. What can't
             # be dropped costs memory, and no statement its answer.

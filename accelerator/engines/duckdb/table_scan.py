@@ -55,7 +55,7 @@ def table_scan(
     name: str,
     engine: DuckDBEngine,
     tag: str = "",
-    numbered: Numbered | None = None,
+    numbered: FileNumberColumn | None = None,
 ) -> TableScan:
     """Those columns of the files' rows, under their names; `name` begins the names of its tables.
 
@@ -96,7 +96,7 @@ def table_scan(
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class FileNumberColumn:
     """A column beside the table's own that has a number for each data file, by its path."""
 
     column: str
@@ -108,7 +108,7 @@ def _in_arrow(
     names: Sequence[str],
     files: Sequence[LiveFile],
     name: str,
-    numbered: Numbered | None,
+    numbered: FileNumberColumn | None,
     hold: Hold,
 ) -> TableScan:
     """By the reader that was there: one table, or with numbers one for each file."""
@@ -134,7 +134,7 @@ def _select(
     columns: Sequence[ColumnFacts],
     types: Sequence[str],
     paths: Sequence[str],
-    numbered: Numbered | None,
+    numbered: FileNumberColumn | None,
 ) -> str:
     fields = ", ".join(
         f"{column.field_id}: {{name: 'f{column.field_id}', type: {text_literal(type_)},"

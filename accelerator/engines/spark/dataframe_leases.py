@@ -34,7 +34,7 @@ _SWEPT_AFTER_S = 60.0
 
 
 @dataclass(eq=False)
-class _Held:
+class _LeasedFrame:
     leases: ExitStack
     references: list[Java] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class HeldFrames:
     """The leases of a session's frames; threads share it."""
 
     def __init__(self) -> None:
-        self._held: list[_Held] = []
+        self._held: list[_LeasedFrame] = []
         self._queue: Java = None
         self._lock = threading.Lock()
         self._swept = time.monotonic()
@@ -54,7 +54,7 @@ class HeldFrames:
     def hold(self, engine: SparkEngine, frame: DataFrame, leases: ExitStack) -> None:
         """Keeps the leases as long as the frame, or one that is derived from it, may be read."""
         with self._lock:
-            held = _Held(leases)
+            held = _LeasedFrame(leases)
             self._held.append(held)
             # Without a JVM they're kept until the session ends.
             with suppress(JvmError, EngineError), java_errors():
@@ -79,7 +79,7 @@ class HeldFrames:
         with self._lock:
             if self._queue is None:
                 return
-            ended: list[_Held] = []
+            ended: list[_LeasedFrame] = []
             with suppress(JvmError), java_errors():
                 if self._any_collected():
                     ended = [one for one in self._held if _is_over(one)]
@@ -115,13 +115,13 @@ class HeldFrames:
         return found
 
 
-def _end(held: Iterable[_Held]) -> None:
+def _end(held: Iterable[_LeasedFrame]) -> None:
     """Ends the leases of all of them, though some can't be; the last error comes out."""
     with ExitStack() as all_:
         for one in held:
             all_.push(one.leases)
 
 
-def _is_over(held: _Held) -> bool:
+def _is_over(held: _LeasedFrame) -> bool:
     """Whether all that it reads is collected; what isn't watched never is."""
     return bool(held.references) and all(one.refersTo(None) for one in held.references)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark.engine import SparkEngine
 
 
-class Source(Protocol):
+class SparkProvider(Protocol):
     """Where the engine comes from."""
 
     @property
@@ -29,7 +29,9 @@ class Source(Protocol):
 class SparkJobs:
     """See `iceberg.manifest_jobs.Jobs`; `tracked` gives the tag under which a job is stopped."""
 
-    def __init__(self, source: Source, tracked: Callable[[], AbstractContextManager[str]]) -> None:
+    def __init__(
+        self, source: SparkProvider, tracked: Callable[[], AbstractContextManager[str]]
+    ) -> None:
         self._source, self._tracked = source, tracked
 
     @property

@@ -20,7 +20,7 @@ from sqlglot import exp
 from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.access.grants import GATEWAY, Access, Action, Object
+from accelerator.gateway.access.grants import GATEWAY, Action, Object, UserAccess
 from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.access.table_names import named
 from accelerator.iceberg import NamedTable, Pin, PinnedTable
@@ -54,7 +54,9 @@ _METADATA = words("""
 """Names behind a table's own by which Iceberg tells of it, or of its changes."""
 
 
-def check(statement: Statement, access: Access, services: Services) -> frozenset[FullName] | None:
+def check(
+    statement: Statement, access: UserAccess, services: Services
+) -> frozenset[FullName] | None:
     """The full names of the tables and views that the statement reads, those under views too.
 
     None where they can't be told, so that no answer of it may be kept for others; that is only
@@ -76,7 +78,7 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
     return frozenset(asking.tables) if asking.is_whole else None
 
 
-def check_read(access: Access, services: Services, full: FullName) -> None:
+def check_read(access: UserAccess, services: Services, full: FullName) -> None:
     """Asks for all that reading the table or view of that full name needs.
 
     Raises:
@@ -89,7 +91,7 @@ def check_read(access: Access, services: Services, full: FullName) -> None:
         _Asking(access, services).relation(full)
 
 
-def may_be_explained(tables: frozenset[FullName], access: Access, services: Services) -> bool:
+def may_be_explained(tables: frozenset[FullName], access: UserAccess, services: Services) -> bool:
     """Returns whether plans over these tables report nothing that the user may not read.
 
     Plans, reasons and names of what answers also come from cubes over the tables, and from relate
@@ -129,7 +131,7 @@ def _refused(why: str) -> AccessDeniedError:
 class _Asking:
     """One statement's needs, each asked for as it's found."""
 
-    def __init__(self, access: Access, services: Services) -> None:
+    def __init__(self, access: UserAccess, services: Services) -> None:
         self._access, self._services = access, services
         self._lake, self._pin = services.lake, services.lake.pin()
         self._case = services.context.settings().get("case_sensitive") == "true"
@@ -156,7 +158,7 @@ class _Asking:
                 self._query(statement.select_sql)
             case nodes.EstimateCube():
                 self._query(statement.cube.select_sql)
-            case nodes.BuildCube() | nodes.CompactCube() | nodes.RefreshCube():
+            case nodes.BuildCube() | nodes.CompactCube() | nodes.SetCubeRefresh():
                 self._manage_cube(statement.name)
             case nodes.DropCube():
                 self._unpublish(self._manage_cube(statement.name))
@@ -166,7 +168,7 @@ class _Asking:
                 self._undrop(statement)
             case nodes.CreateIndex():
                 self._create_index(statement)
-            case nodes.BuildIndex() | nodes.DropIndex() | nodes.RefreshIndex():
+            case nodes.BuildIndex() | nodes.DropIndex() | nodes.SetIndexRefresh():
                 self._manage_index(statement.name)
             case nodes.BuildAll():
                 self._build_all(statement.table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.check import dimensions, tables_of, tables_of_index
-from accelerator.gateway.access.grants import Access, Object
+from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.query.statements import nodes
 from accelerator.query.statements.nodes import Statement
 from accelerator.services.coverage.artifact import CUBE
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def visible(statement: Statement, table: pa.Table, access: Access, services: Services) -> pa.Table:
+def visible(
+    statement: Statement, table: pa.Table, access: UserAccess, services: Services
+) -> pa.Table:
     """The answer of a SHOW statement without the rows that aren't the asker's to know.
 
     A published table's name is left out where the table may not be read. Other answers stay.
@@ -35,13 +37,13 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
     if isinstance(statement, nodes.DropRelateColumn) and statement.if_exists:
         return table.slice(0, 0)  # a row would report that there was one
     if isinstance(statement, nodes.ShowCoverage):
-        return _of_artifacts(table, _Seen(access, services))
+        return _of_artifacts(table, _VisibleTables(access, services))
     keep = _KEEP.get(type(statement))
     if keep is None:
         return table
     import pyarrow as pa
 
-    seen = _Seen(access, services)
+    seen = _VisibleTables(access, services)
     rows = [row for row in table.to_pylist() if keep(seen, row)]
     for row in rows:
         if row.get("published") is not None and not seen.reads_named(row["published"]):
@@ -49,16 +51,16 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
-def known_to(access: Access, services: Services) -> Callable[[str, str], bool]:
+def known_to(access: UserAccess, services: Services) -> Callable[[str, str], bool]:
     """Returns a test of whether a user may know a cube or index: by `cubes` or `indexes`, and name.
 
     The first call of the test reads the registry.
     """
-    seen: list[_Seen] = []
+    seen: list[_VisibleTables] = []
 
     def knows(kind: str, name: str) -> bool:
         if not seen:
-            seen.append(_Seen(access, services))
+            seen.append(_VisibleTables(access, services))
         if kind == "cubes":
             return seen[0].cube({"cube": name})
         return seen[0].index({"index": name})
@@ -66,7 +68,7 @@ def known_to(access: Access, services: Services) -> Callable[[str, str], bool]:
     return knows
 
 
-def _of_artifacts(table: pa.Table, seen: _Seen) -> pa.Table:
+def _of_artifacts(table: pa.Table, seen: _VisibleTables) -> pa.Table:
     """The rows of SHOW COVERAGE about cubes and indexes all of whose tables may be read.
 
     There may be a row for each data file, so each artifact is looked at once.
@@ -84,10 +86,10 @@ def _of_artifacts(table: pa.Table, seen: _Seen) -> pa.Table:
     return table.filter(pc.if_else(is_cube, *named))
 
 
-class _Seen:
+class _VisibleTables:
     """What one asker may read."""
 
-    def __init__(self, access: Access, services: Services) -> None:
+    def __init__(self, access: UserAccess, services: Services) -> None:
         self._access, self._services = access, services
         self._pin = services.lake.pin()
         self._registry = services.store.registry()
@@ -131,10 +133,10 @@ class _Seen:
         return pinned is not None and all(map(self.reads, dimensions(pinned, row["name"])))
 
 
-_KEEP: dict[type, Callable[[_Seen, Row], bool]] = {
-    nodes.ShowCubes: _Seen.cube,
-    nodes.ShowIndexes: _Seen.index,
-    nodes.ShowRecycleBin: _Seen.dropped,
-    nodes.ShowConstraints: _Seen.constraint,
-    nodes.ShowRelateColumns: _Seen.relate,
+_KEEP: dict[type, Callable[[_VisibleTables, Row], bool]] = {
+    nodes.ShowCubes: _VisibleTables.cube,
+    nodes.ShowIndexes: _VisibleTables.index,
+    nodes.ShowRecycleBin: _VisibleTables.dropped,
+    nodes.ShowConstraints: _VisibleTables.constraint,
+    nodes.ShowRelateColumns: _VisibleTables.relate,
 }

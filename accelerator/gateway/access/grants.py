@@ -107,19 +107,19 @@ class _Rule:
 
 
 @dataclass(frozen=True)
-class Access:
+class UserAccess:
     """The rules of one user; `everything` where there is no policy, which allows whatever runs."""
 
     grants: tuple[Grant, ...] = ()
     everything: bool = False
 
     @classmethod
-    def of(cls, grants: Iterable[Grant]) -> Access:
+    def of(cls, grants: Iterable[Grant]) -> UserAccess:
         """Of rules in any order."""
         return cls(tuple(sorted(set(grants))))
 
     @classmethod
-    def all(cls) -> Access:
+    def all(cls) -> UserAccess:
         """Without a policy."""
         return cls(everything=True)
 
@@ -177,7 +177,7 @@ class Access:
         """32 hexadecimal digits that stand for these rules."""
         import json
 
-        text = json.dumps(Access.of(self.grants).to_json() | {"everything": self.everything})
+        text = json.dumps(UserAccess.of(self.grants).to_json() | {"everything": self.everything})
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Access:
         return {"format": _FORMAT, "everything": self.everything, "grants": grants}
 
     @classmethod
-    def from_json(cls, raw: object) -> Access:
+    def from_json(cls, raw: object) -> UserAccess:
         """The inverse of `to_json`; ConfigError for whatever else it's given."""
         try:
             return cls._read(raw)
@@ -197,7 +197,7 @@ class Access:
             ) from error
 
     @classmethod
-    def _read(cls, raw: object) -> Access:
+    def _read(cls, raw: object) -> UserAccess:
         if not isinstance(raw, dict) or set(raw) != {"format", "everything", "grants"}:
             raise ValueError("other keys")
         everything, grants = raw["everything"], raw["grants"]

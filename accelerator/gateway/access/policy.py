@@ -17,7 +17,15 @@ from typing import cast, get_args
 
 from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
-from accelerator.gateway.access.grants import ACTIONS, KINDS_OF, Access, Action, Effect, Grant, Kind
+from accelerator.gateway.access.grants import (
+    ACTIONS,
+    KINDS_OF,
+    Action,
+    Effect,
+    Grant,
+    Kind,
+    UserAccess,
+)
 from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.name_patterns import Glob
 from accelerator.gateway.admission.admission import Limit, Per
@@ -48,7 +56,7 @@ class PolicyNotBuiltError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AccessRule:
     """What it allows or denies, and whom it is of: by name, role or group."""
 
     grants: tuple[Grant, ...]
@@ -71,7 +79,7 @@ class Rule:
 class Policy:
     """Rules and limits; without a file (`Policy.none()`) everything is allowed and not limited."""
 
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[AccessRule, ...] | None = None
     limits: tuple[Limit, ...] | None = None
 
     @classmethod
@@ -89,15 +97,15 @@ class Policy:
         limits = tuple(_limit(one) for one in _sections(file, "limit", _LIMIT))
         return cls(rules, limits or None)
 
-    def access(self, user: User, enabled: frozenset[str] | None = None) -> Access:
+    def access(self, user: User, enabled: frozenset[str] | None = None) -> UserAccess:
         """What the user may do; of their roles only those that are `enabled` allow anything.
 
         What is denied to another one of their roles is denied.
         """
         if self.rules is None:
-            return Access.all()
+            return UserAccess.all()
         narrowed = user if enabled is None else replace(user, roles=user.roles & enabled)
-        return Access.of(
+        return UserAccess.of(
             grant
             for rule in self.rules
             if rule.holds(user)
@@ -114,7 +122,7 @@ def _sections(file: Section, key: str, known: Sequence[str]) -> Iterator[Section
         yield Section(value, f"{file.place}: {key} {number}", _PAGE, known)
 
 
-def _rule(section: Section) -> Rule:
+def _rule(section: Section) -> AccessRule:
     for key in _PLANNED:
         if key in section.values:
             raise PolicyNotBuiltError(
@@ -127,7 +135,7 @@ def _rule(section: Section) -> Rule:
     users, roles, groups = _subjects(section)
     if not users and not roles and not groups:
         raise section.error('say whose it is: users, roles or groups; users = ["*"] is all', "")
-    return Rule(tuple(_grants(section, effect)), users, roles, groups)
+    return AccessRule(tuple(_grants(section, effect)), users, roles, groups)
 
 
 def _subjects(section: Section) -> tuple[tuple[str, ...], ...]:

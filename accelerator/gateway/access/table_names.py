@@ -49,17 +49,17 @@ class UntoldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedTables:
     """The names of a query's tables as they're written, each once; `untold` says why not all."""
 
     tables: tuple[TableName, ...] = ()
     untold: str = ""
 
 
-_KNOWN: Recent[Named] = Recent(512, text_weight, _TEXT_MAX)
+_KNOWN: Recent[NamedTables] = Recent(512, text_weight, _TEXT_MAX)
 
 
-def named(sql: str, *, case_sensitive: bool = False) -> Named:
+def named(sql: str, *, case_sensitive: bool = False) -> NamedTables:
     """The tables that the query names, without those that its own WITH defines.
 
     `case_sensitive`: Spark tells names of WITH apart by their case.
@@ -67,13 +67,13 @@ def named(sql: str, *, case_sensitive: bool = False) -> Named:
     return _KNOWN.get_or((sql, "s" if case_sensitive else ""), lambda: _named(sql, case_sensitive))
 
 
-def _named(sql: str, case_sensitive: bool) -> Named:
+def _named(sql: str, case_sensitive: bool) -> NamedTables:
     try:
-        return Named(tuple(dict.fromkeys(_names(_tree(sql), case_sensitive))))
+        return NamedTables(tuple(dict.fromkeys(_names(_tree(sql), case_sensitive))))
     except UntoldError as error:
-        return Named(untold=str(error))
+        return NamedTables(untold=str(error))
     except RecursionError:
-        return Named(untold="it's nested too deeply")
+        return NamedTables(untold="it's nested too deeply")
 
 
 def _tree(sql: str) -> exp.Expression:

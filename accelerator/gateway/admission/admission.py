@@ -161,7 +161,7 @@ class _Bucket:
 
 
 @dataclass(eq=False, slots=True)
-class Slot:
+class AdmissionSlot:
     """A statement that waits or runs; its place in the queue from 1 on, 0 once it runs."""
 
     who: Who
@@ -173,7 +173,7 @@ class Slot:
     turn: asyncio.Future[None] = field(repr=False)
     runs: bool = False
     waited_s: float = 0.0
-    _position: Callable[[Slot], int] = field(repr=False, default=lambda _slot: 0)
+    _position: Callable[[AdmissionSlot], int] = field(repr=False, default=lambda _slot: 0)
 
     @property
     def position(self) -> int:
@@ -194,7 +194,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class LimitUse:
     """What a limit counts under one `key` now: a user's, source's or group's name, or all."""
 
     limit: Limit
@@ -218,8 +218,8 @@ class Admission:
         self._limits = tuple(limits)
         self._wait_max_s, self._clock = wait_max_s, clock
         self._buckets: dict[tuple[Limit, str], _Bucket] = {}
-        self._waiting: dict[int, Slot] = {}
-        self._running: dict[int, Slot] = {}
+        self._waiting: dict[int, AdmissionSlot] = {}
+        self._running: dict[int, AdmissionSlot] = {}
         self._by_user: Counter[str] = Counter()
         self._turned_away: Counter[str] = Counter()
         self._number = 0
@@ -241,9 +241,9 @@ class Admission:
         *,
         memory: int = 0,
         wait_max_s: float | None = None,
-        told: Callable[[Slot], None] | None = None,
+        told: Callable[[AdmissionSlot], None] | None = None,
         passed: bool = False,
-    ) -> AsyncIterator[Slot]:
+    ) -> AsyncIterator[AdmissionSlot]:
         """While the context is open, the statement runs; it's entered when its turn comes.
 
         Args:
@@ -294,26 +294,26 @@ class Admission:
             dict(self._turned_away),
         )
 
-    def uses(self, most: int = 50) -> list[Use]:
+    def uses(self, most: int = 50) -> list[LimitUse]:
         """How much of each limit is taken: the busiest keys, and limits of which nothing is."""
         found = [
-            Use(limit, key, one.running, one.queued, one.memory)
+            LimitUse(limit, key, one.running, one.queued, one.memory)
             for (limit, key), one in self._buckets.items()
             if one.running or one.queued
         ]
         found.sort(key=lambda one: (-one.running - one.queued, one.limit.name, one.key))
         used = {one.limit for one in found}
-        idle = [Use(limit, "", 0, 0, 0) for limit in self._limits if limit not in used]
+        idle = [LimitUse(limit, "", 0, 0, 0) for limit in self._limits if limit not in used]
         return [*found[:most], *idle[:most]]
 
-    def position(self, slot: Slot) -> int:
+    def position(self, slot: AdmissionSlot) -> int:
         """The slot's place in the queue from 1 on, 0 where it doesn't wait."""
         if slot.number not in self._waiting:
             return 0
         own = self._rank(slot)
         return 1 + sum(self._rank(one) < own for one in self._waiting.values())
 
-    def _entered(self, who: Who, memory: int, *, passed: bool) -> Slot:
+    def _entered(self, who: Who, memory: int, *, passed: bool) -> AdmissionSlot:
         """The slot, among those that wait, once the rates allow it."""
         limits = [one for one in self._limits if one.holds(who)]
         buckets = self._buckets_of(limits, who)
@@ -322,7 +322,7 @@ class Admission:
         priority = next((one.priority for one in limits if one.priority is not None), PRIORITY)
         self._number += 1
         turn = asyncio.get_running_loop().create_future()
-        slot = Slot(
+        slot = AdmissionSlot(
             who,
             max(0, memory),
             priority,
@@ -358,7 +358,7 @@ class Admission:
             if bucket.limit.per_minute is not None:
                 bucket.tokens -= 1
 
-    def _check_queue(self, slot: Slot) -> None:
+    def _check_queue(self, slot: AdmissionSlot) -> None:
         for bucket in slot.buckets:
             most = bucket.limit.queued
             if most is not None and bucket.queued > most:
@@ -368,7 +368,7 @@ class Admission:
                     hint="try again when some have run",
                 )
 
-    async def _turn(self, slot: Slot, wait_max_s: float | None) -> None:
+    async def _turn(self, slot: AdmissionSlot, wait_max_s: float | None) -> None:
         """Waits until the slot runs."""
         wait = self._wait_max_s if wait_max_s is None else min(wait_max_s, self._wait_max_s)
         timer = asyncio.get_running_loop().call_later(wait, self._expire, slot, wait)
@@ -377,7 +377,7 @@ class Admission:
         finally:
             timer.cancel()
 
-    def _expire(self, slot: Slot, wait_s: float) -> None:
+    def _expire(self, slot: AdmissionSlot, wait_s: float) -> None:
         if slot.turn.done():
             return
         self._turned_away["queue_timeout"] += 1
@@ -406,7 +406,7 @@ class Admission:
                 admitted = True
                 break  # the user runs one more, which changes the order
 
-    def _run(self, slot: Slot) -> None:
+    def _run(self, slot: AdmissionSlot) -> None:
         del self._waiting[slot.number]
         self._running[slot.number] = slot
         self._by_user[slot.who.user] += 1
@@ -418,7 +418,7 @@ class Admission:
         slot.waited_s = self._clock() - slot.asked_at
         slot.turn.set_result(None)
 
-    def _leave(self, slot: Slot) -> None:
+    def _leave(self, slot: AdmissionSlot) -> None:
         """Gives back what the slot has, whether it ran or only waited."""
         if self._waiting.pop(slot.number, None) is not None:
             for bucket in slot.buckets:
@@ -434,7 +434,7 @@ class Admission:
             slot.turn.exception()  # an end that came too late is nobody's to fetch
         self._admit()
 
-    def _rank(self, slot: Slot) -> tuple[int, int, int]:
+    def _rank(self, slot: AdmissionSlot) -> tuple[int, int, int]:
         return slot.priority, self._by_user.get(slot.who.user, 0), slot.number
 
     def _bucket(self, limit: Limit, key: str) -> _Bucket:

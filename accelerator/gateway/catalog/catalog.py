@@ -17,7 +17,7 @@ from accelerator.gateway.catalog import metadata_tables, show_create
 from accelerator.gateway.catalog.gateway_facts import Given
 from accelerator.gateway.catalog.listing import (
     CheckRead,
-    Described,
+    ListedColumn,
     Listing,
     MaySee,
     Relation,
@@ -25,13 +25,13 @@ from accelerator.gateway.catalog.listing import (
 )
 from accelerator.gateway.catalog.predicate import like
 from accelerator.gateway.catalog.query import Engine, Watch, virtual_query
-from accelerator.gateway.catalog.rows import Source
+from accelerator.gateway.catalog.rows import VirtualRows
 from accelerator.gateway.catalog.schemas import SYSTEM, is_virtual
 from accelerator.gateway.catalog.show_functions import functions
 from accelerator.gateway.trino.requests import nodes
 from accelerator.iceberg import Lake, PinnedTable
 from accelerator.services.statistics import metadata_statistics
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.qualify_names import check_name, full_name, known_catalog
 from rewrite.errors import (
     MissingSchemaError,
@@ -77,8 +77,8 @@ class Metadata:
         isn't answered, StatementError for what is wrong, CatalogError where one can't be read.
         """
         listing = Listing(self._lake, may_see, check_read)
-        source = Source(listing, given, client.user)
-        if isinstance(request, nodes.Run):
+        source = VirtualRows(listing, given, client.user)
+        if isinstance(request, nodes.RunStatement):
             return self._queried(request.sql, client, source, watch)
         rule = _SHOWN.get(type(request))
         return None if rule is None else rule(_Shown(source, client), request)
@@ -93,9 +93,9 @@ class Metadata:
         self._engine.close()
 
     def _queried(
-        self, sql: str, client: nodes.ClientSession, source: Source, watch: Watch
+        self, sql: str, client: nodes.ClientSession, source: VirtualRows, watch: Watch
     ) -> pa.Table | None:
-        asking = Client(
+        asking = ClientContext(
             catalog=client.catalog,
             schema=client.schema,
             user=client.user,
@@ -117,11 +117,11 @@ def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  #
 class _Shown:
     """What one SHOW is answered from."""
 
-    def __init__(self, source: Source, client: nodes.ClientSession) -> None:
+    def __init__(self, source: VirtualRows, client: nodes.ClientSession) -> None:
         self.source, self.listing, self.given = source, source.listing, source.given
-        self._client = Client(catalog=client.catalog, schema=client.schema)
+        self._client = ClientContext(catalog=client.catalog, schema=client.schema)
 
-    def catalogs(self, request: nodes.ShowCatalogs) -> pa.Table:
+    def catalogs(self, request: nodes.TrinoShowCatalogs) -> pa.Table:
         return _texts("Catalog", self.listing.catalogs(), request)
 
     def schemas(self, request: nodes.ShowSchemas) -> pa.Table:
@@ -133,7 +133,7 @@ class _Shown:
         names = [one.name for one in self.listing.relations(catalog, schema)]
         return _texts("Table", names, request)
 
-    def columns(self, request: nodes.ShowColumns) -> pa.Table:
+    def columns(self, request: nodes.TrinoShowColumns) -> pa.Table:
         found = self._described(request.table)
         if request.like is not None:
             fits = like(request.like, request.escape)
@@ -141,7 +141,7 @@ class _Shown:
         rows = [(one.name, one.type, "", one.comment or "") for one in found]
         return _table(("Column", "Type", "Extra", "Comment"), rows)
 
-    def create(self, request: nodes.ShowCreate) -> pa.Table:
+    def create(self, request: nodes.TrinoShowCreate) -> pa.Table:
         if request.what == "SCHEMA":
             sql = show_create.create_schema(*self._schema(request.name))
             return _table(("Create Schema",), [(sql,)])
@@ -169,7 +169,7 @@ class _Shown:
         )
         return _typed(schema, rows)
 
-    def functions(self, request: nodes.ShowFunctions) -> pa.Table:
+    def functions(self, request: nodes.TrinoShowFunctions) -> pa.Table:
         fits = _fitting(request)
         names = ("Function", "Return Type", "Argument Types", "Function Type")
         schema = pa.schema(
@@ -234,14 +234,14 @@ class _Shown:
         check_name(full)
         return full
 
-    def _described(self, name: nodes.Name) -> tuple[Described, ...]:
+    def _described(self, name: nodes.Name) -> tuple[ListedColumn, ...]:
         """The columns of a relation, or of a table of metadata behind a table's name."""
         parts = metadata_tables.parts_of(name[-1])
         if parts is not None:
             own, kind = parts
             pinned = self.source.read(self._full((*name[:-1], own)))
             found = metadata_tables.described(kind, pinned)
-            return tuple(Described(*one) for one in found.columns.items())
+            return tuple(ListedColumn(*one) for one in found.columns.items())
         full = self._full(name)
         self._relation(full)
         return self.listing.columns(*full)
@@ -314,13 +314,13 @@ def pinned_name(pinned: PinnedTable) -> _Full:
 
 _Rule = Callable[[_Shown, Any], pa.Table]
 _SHOWN: Mapping[type, _Rule] = {
-    nodes.ShowCatalogs: _Shown.catalogs,
+    nodes.TrinoShowCatalogs: _Shown.catalogs,
     nodes.ShowSchemas: _Shown.schemas,
     nodes.ShowTables: _Shown.tables,
-    nodes.ShowColumns: _Shown.columns,
-    nodes.ShowCreate: _Shown.create,
+    nodes.TrinoShowColumns: _Shown.columns,
+    nodes.TrinoShowCreate: _Shown.create,
     nodes.ShowStats: _Shown.stats,
-    nodes.ShowFunctions: _Shown.functions,
+    nodes.TrinoShowFunctions: _Shown.functions,
     nodes.ShowSession: _Shown.session,
     nodes.ShowRoles: _Shown.roles,
 }
@@ -338,9 +338,9 @@ def _statistics(one: Mapping[str, Any], type_: str) -> tuple[Any, ...]:
 
 
 def _fitting(
-    request: nodes.ShowFunctions
+    request: nodes.TrinoShowFunctions
     | nodes.ShowSession
-    | nodes.ShowCatalogs
+    | nodes.TrinoShowCatalogs
     | nodes.ShowSchemas
     | nodes.ShowTables,
 ) -> Callable[[str], bool]:
@@ -354,7 +354,7 @@ def _any(name: str) -> bool:  # noqa: ARG001
 def _texts(
     title: str,
     names: Iterable[str],
-    request: nodes.ShowCatalogs | nodes.ShowSchemas | nodes.ShowTables,
+    request: nodes.TrinoShowCatalogs | nodes.ShowSchemas | nodes.ShowTables,
 ) -> pa.Table:
     fits = _fitting(request)
     return _table((title,), [(one,) for one in sorted(names) if fits(one)])

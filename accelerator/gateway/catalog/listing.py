@@ -38,7 +38,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ListedColumn:
     """A column: Trino's type, whether it may be NULL, and what is said of it."""
 
     name: str
@@ -140,23 +140,27 @@ class Listing:
             return None
         return self._pin.view((catalog, schema, name))
 
-    def columns(self, catalog: str, schema: str, name: str) -> tuple[Described, ...]:
+    def columns(self, catalog: str, schema: str, name: str) -> tuple[ListedColumn, ...]:
         """Those of a table or view that the user may read, in order; none of an unreadable view.
 
         CatalogError where a table's metadata can't be read.
         """
         if is_virtual(catalog, schema):
             own = virtual_schemas(catalog).get(schema, {}).get(name)
-            return () if own is None else tuple(Described(*one) for one in own.shown.items())
+            return () if own is None else tuple(ListedColumn(*one) for one in own.shown.items())
         pinned = self.table(catalog, schema, name)
         if pinned is not None:
             told = {one.field_id: one.doc for one in pinned.schema.fields}
             return tuple(
-                Described(one.name, trino_type(one.type), not one.required, told.get(one.field_id))
+                ListedColumn(
+                    one.name, trino_type(one.type), not one.required, told.get(one.field_id)
+                )
                 for one in pinned.facts.columns
             )
         view = self.view(catalog, schema, name)
-        return () if view is None else tuple(Described(n, trino_type(t)) for n, t in view.columns)
+        return (
+            () if view is None else tuple(ListedColumn(n, trino_type(t)) for n, t in view.columns)
+        )
 
     def comment(self, catalog: str, schema: str, name: str) -> str | None:
         """What a table says of itself."""

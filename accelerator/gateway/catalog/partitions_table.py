@@ -25,7 +25,7 @@ _PARTITION, _STATS = "partition_data", "column_stats"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PartitionPart:
     """A field of partitions: its name here, its column in DuckDB, its type."""
 
     name: str
@@ -34,12 +34,12 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _BoundedColumn:
     """A column with bounds; by the specs in `fixed` its value is a partition's, in that field."""
 
     name: str
     type: str
-    fixed: Mapping[int, _Part]
+    fixed: Mapping[int, _PartitionPart]
 
 
 def schema(table: PinnedTable) -> pa.Schema:
@@ -71,17 +71,17 @@ def rows(table: PinnedTable, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         connection.unregister(_FILES)
 
 
-def _bounds(column: _Column) -> pa.DataType:
+def _bounds(column: _BoundedColumn) -> pa.DataType:
     value = arrow_type(column.type)
     counts = (("null_count", pa.int64()), ("nan_count", pa.int64()))
     return pa.struct([("min", value), ("max", value), *counts])
 
 
-def _parts(table: PinnedTable) -> dict[int, _Part]:
+def _parts(table: PinnedTable) -> dict[int, _PartitionPart]:
     """The fields of all specs by id, but for those of dropped columns; with their first names."""
     files = table.file_table()
     named = {leaf.field_id: name for name, leaf in files.parts.items()}
-    found: dict[int, _Part] = {}
+    found: dict[int, _PartitionPart] = {}
     taken: set[str] = set()
     for spec in table.metadata.partition_specs:
         for field in spec.fields:
@@ -92,11 +92,11 @@ def _parts(table: PinnedTable) -> dict[int, _Part]:
             name = inner if field.name.lower() in taken else field.name
             taken.add(name.lower())
             path = (_PARTITION, inner)
-            found[id] = _Part(name, ".".join(path), files.type_of(path))
+            found[id] = _PartitionPart(name, ".".join(path), files.type_of(path))
     return found
 
 
-def _columns(table: PinnedTable) -> list[_Column]:
+def _columns(table: PinnedTable) -> list[_BoundedColumn]:
     """The columns that have bounds, and that the table's spec doesn't partition by as they are."""
     files, parts = table.file_table(), _parts(table)
     current = _fixed(table, [table.metadata.spec().spec_id])
@@ -112,7 +112,7 @@ def _columns(table: PinnedTable) -> list[_Column]:
             if field.field_id in (by := _fixed(table, [spec]))
         }
         type_ = files.type_of((_STATS, field.name, "lower_bound"))
-        found.append(_Column(field.name, type_, fixed))
+        found.append(_BoundedColumn(field.name, type_, fixed))
     return found
 
 
@@ -128,7 +128,9 @@ def _fixed(table: PinnedTable, specs: Iterable[int]) -> dict[int, int]:
     }
 
 
-def _sql(table: PinnedTable, parts: Mapping[int, _Part], columns: Sequence[_Column]) -> str:
+def _sql(
+    table: PinnedTable, parts: Mapping[int, _PartitionPart], columns: Sequence[_BoundedColumn]
+) -> str:
     keys = [_name(one.column) for one in parts.values()]
     shown = []
     if parts:
@@ -161,7 +163,7 @@ def _shape(table: PinnedTable) -> str:
     return f"CASE spec_id {' '.join(cases)} END"
 
 
-def _summed_up(column: _Column) -> str:
+def _summed_up(column: _BoundedColumn) -> str:
     """The bounds and counts of a column; NULL where nothing is known of it."""
     stat = [_name(".".join((_STATS, column.name, one))) for one in _TOLD]
     lower, upper, nulls, nans = stat

@@ -20,7 +20,7 @@ UNKNOWN: Final = object()
 Row = Mapping[str, str | None]
 
 
-class Wanted:
+class ColumnFilter:
     """The rows of one table that a query may need.
 
     `conditions` hold for each row that counts; `name` is the table's alias there, `columns` are its

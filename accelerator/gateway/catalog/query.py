@@ -31,8 +31,8 @@ from accelerator.errors import (
 )
 from accelerator.gateway.catalog import metadata_tables
 from accelerator.gateway.catalog.growth import check_growth
-from accelerator.gateway.catalog.predicate import Wanted, conditions_of
-from accelerator.gateway.catalog.rows import Source, arrow_rows, rows_of
+from accelerator.gateway.catalog.predicate import ColumnFilter, conditions_of
+from accelerator.gateway.catalog.rows import VirtualRows, arrow_rows, rows_of
 from accelerator.gateway.catalog.schemas import (
     INFORMATION_SCHEMA,
     SYSTEM,
@@ -42,7 +42,7 @@ from accelerator.gateway.catalog.schemas import (
 )
 from accelerator.iceberg import PinnedTable
 from accelerator.query.virtual_tables import log_table
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.output_names import output_names, shown_names
 from rewrite.dialects.qualify_names import completed, told
 from rewrite.identifiers.qualified_name import joined
@@ -121,7 +121,7 @@ def may_be_virtual(sql: str, catalog: str | None, schema: str | None) -> bool:
     return SYSTEM in lower or INFORMATION_SCHEMA in lower or "$" in lower
 
 
-def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery | None:
+def virtual_query(sql: str, client: ClientContext, catalogs: list[str]) -> VirtualQuery | None:
     """The query, where it names a virtual table; None for any other statement, and of the log.
 
     `catalogs` are those of the lake. UntranslatedError where other tables are named beside one,
@@ -178,7 +178,7 @@ def _failed(error: duckdb.Error) -> AcceleratorError:
     return StatementError(f"the query can't be run: {one_line(bare)}", hint=_HINT)
 
 
-def _is_near(client: Client) -> Callable[[exp.Table], bool]:
+def _is_near(client: ClientContext) -> Callable[[exp.Table], bool]:
     """Whether a table may be a virtual one; a name of WITH may be taken for one."""
     whole = client.catalog == SYSTEM or client.schema == INFORMATION_SCHEMA
 
@@ -202,7 +202,7 @@ class Engine:
         self._root: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
 
-    def run(self, query: VirtualQuery, source: Source, watch: Watch = nullcontext) -> pa.Table:
+    def run(self, query: VirtualQuery, source: VirtualRows, watch: Watch = nullcontext) -> pa.Table:
         """The answer; StatementError where it's wrong, UntranslatedError for what isn't run.
 
         MemoryExceededError where the answer takes too much of it, TextGrowthError where texts can
@@ -303,7 +303,7 @@ def _limited(connection: duckdb.DuckDBPyConnection, limit: threading.Event) -> I
 
 
 @dataclass(frozen=True)
-class _Known:
+class _NamedTable:
     """A table that is named; `pinned` is its table, if it's of `metadata_tables.py`."""
 
     columns: VirtualTable
@@ -316,18 +316,18 @@ class _Known:
         return self.kind == metadata_tables.PARTITIONS
 
 
-def _known(full: tuple[str, str, str], source: Source) -> _Known:
+def _known(full: tuple[str, str, str], source: VirtualRows) -> _NamedTable:
     """AccessDeniedError and UnknownTableError where what it tells of may not be read."""
     catalog, schema, name = full
     parts = None if is_virtual(catalog, schema) else metadata_tables.parts_of(name)
     if parts is None:
-        return _Known(_virtual(full))
+        return _NamedTable(_virtual(full))
     own, kind = parts
     pinned = source.read((catalog, schema, own))
-    return _Known(metadata_tables.described(kind, pinned), kind, pinned)
+    return _NamedTable(metadata_tables.described(kind, pinned), kind, pinned)
 
 
-def _check_times(known: Mapping[tuple[str, str, str], _Known]) -> None:
+def _check_times(known: Mapping[tuple[str, str, str], _NamedTable]) -> None:
     """Refuses tables whose times differ in their digits: none could be told for an output."""
     partitions = [full for full, one in known.items() if one.is_timed_otherwise]
     others = [
@@ -365,14 +365,14 @@ def _mentioned(tree: exp.Expression) -> list[exp.Table]:
     return [one for one in tree.find_all(exp.Table) if len(one.parts) > 1]
 
 
-def _rows(table: exp.Table, tree: exp.Expression, source: Source) -> pa.Table:
+def _rows(table: exp.Table, tree: exp.Expression, source: VirtualRows) -> pa.Table:
     full = _full(tuple(part.name for part in table.parts))
     virtual = _virtual(full)
     hidden = _is_hidden_named(tree, virtual)
     above = table.parent
     select = above.parent if isinstance(above, (exp.From, exp.Join)) else None
     conditions = conditions_of(select, table) if isinstance(select, exp.Select) else []
-    wanted = Wanted(conditions, table.alias_or_name, virtual.columns)
+    wanted = ColumnFilter(conditions, table.alias_or_name, virtual.columns)
     rows = rows_of(full, source, wanted)
     if not hidden:
         width = len(virtual.shown)

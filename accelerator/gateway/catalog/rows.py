@@ -16,8 +16,8 @@ import pyarrow as pa
 from accelerator.common.interrupts import look_up
 from accelerator.errors import UnknownTableError
 from accelerator.gateway.catalog.gateway_facts import Given
-from accelerator.gateway.catalog.listing import Described, Listing, Relation
-from accelerator.gateway.catalog.predicate import Row, Wanted
+from accelerator.gateway.catalog.listing import ListedColumn, Listing, Relation
+from accelerator.gateway.catalog.predicate import ColumnFilter, Row
 from accelerator.gateway.catalog.schemas import (
     INFORMATION_SCHEMA,
     SYSTEM,
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VirtualRows:
     """What rows come from: a user's look at the lake, what the gateway has given, who asks."""
 
     listing: Listing
@@ -88,7 +88,9 @@ def arrow_rows(table: VirtualTable, rows: Iterator[_Values], *, hidden: bool) ->
     )
 
 
-def rows_of(full: tuple[str, str, str], source: Source, wanted: Wanted) -> Iterator[_Values]:
+def rows_of(
+    full: tuple[str, str, str], source: VirtualRows, wanted: ColumnFilter
+) -> Iterator[_Values]:
     """The rows of a virtual table by its full name; those that aren't wanted may be left out."""
     catalog, schema, name = full
     if schema == INFORMATION_SCHEMA:
@@ -100,15 +102,15 @@ def rows_of(full: tuple[str, str, str], source: Source, wanted: Wanted) -> Itera
 # Of catalogs
 
 
-def _catalogs(source: Source, wanted: Wanted, column: str) -> Iterator[str]:
+def _catalogs(source: VirtualRows, wanted: ColumnFilter, column: str) -> Iterator[str]:
     for catalog in source.listing.catalogs():
         if wanted.may({column: catalog}):
             yield catalog
 
 
 def _each(
-    source: Source,
-    wanted: Wanted,
+    source: VirtualRows,
+    wanted: ColumnFilter,
     column: str,
     rows: Callable[[str], Iterator[_Values]],
 ) -> Iterator[_Values]:
@@ -131,7 +133,9 @@ def _line(error: CatalogError) -> str:
     return one_line(error.message.splitlines()[0])
 
 
-def _schemas(source: Source, wanted: Wanted, catalog: str, row: Row, column: str) -> Iterator[str]:
+def _schemas(
+    source: VirtualRows, wanted: ColumnFilter, catalog: str, row: Row, column: str
+) -> Iterator[str]:
     for schema in source.listing.schemas(catalog):
         if wanted.may({**row, column: schema}):
             yield schema
@@ -152,7 +156,7 @@ _OF_METADATA = _Keys("catalog_name", "schema_name", "table_name")
 
 
 def _relations(
-    source: Source, wanted: Wanted, catalog: str, keys: _Keys
+    source: VirtualRows, wanted: ColumnFilter, catalog: str, keys: _Keys
 ) -> Iterator[tuple[str, Relation]]:
     """Schema and relation, of those that may be wanted."""
     listing, row = source.listing, {keys.catalog: catalog}
@@ -177,8 +181,8 @@ def _relations(
 
 
 def _read(
-    source: Source,
-    wanted: Wanted,
+    source: VirtualRows,
+    wanted: ColumnFilter,
     catalog: str,
     keys: _Keys,
     read: Callable[[str, str, str], T],
@@ -202,8 +206,8 @@ def _read(
 
 
 def _described(
-    source: Source, wanted: Wanted, catalog: str, keys: _Keys
-) -> Iterator[tuple[str, str, int, Described]]:
+    source: VirtualRows, wanted: ColumnFilter, catalog: str, keys: _Keys
+) -> Iterator[tuple[str, str, int, ListedColumn]]:
     """Schema, relation, place and column of each that may be wanted."""
     for schema, one, columns in _read(source, wanted, catalog, keys, source.listing.columns):
         row = {keys.catalog: catalog, keys.schema: schema, keys.name: one.name}
@@ -212,50 +216,50 @@ def _described(
                 yield schema, one.name, place, column
 
 
-def _schemata(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:
+def _schemata(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:
     row = {"catalog_name": catalog}
     if wanted.may(row):
         for schema in _schemas(source, wanted, catalog, row, "schema_name"):
             yield catalog, schema
 
 
-def _tables(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:
+def _tables(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:
     for schema, one in _relations(source, wanted, catalog, _OF_INFORMATION):
         kind = "VIEW" if one.is_view else "BASE TABLE"
         yield catalog, schema, one.name, kind, None, None
 
 
-def _columns(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:
+def _columns(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:
     for schema, name, place, one in _described(source, wanted, catalog, _OF_INFORMATION):
         nullable = "YES" if one.nullable else "NO"
         told = one.comment, None, one.comment
         yield catalog, schema, name, one.name, place, None, nullable, one.type, *told
 
 
-def _views(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:
+def _views(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:
     told = _read(source, wanted, catalog, _OF_INFORMATION, source.listing.view)
     for schema, one, view in told:
         if one.is_view:
             yield catalog, schema, one.name, None if view is None else view.sql
 
 
-def _nothing(source: Source, wanted: Wanted, catalog: str = "") -> Iterator[_Values]:  # noqa: ARG001
+def _nothing(source: VirtualRows, wanted: ColumnFilter, catalog: str = "") -> Iterator[_Values]:  # noqa: ARG001
     return iter(())
 
 
-def _roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
+def _roles(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
     return ((one,) for one in source.given.roles)
 
 
-def _enabled_roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
+def _enabled_roles(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
     return ((one,) for one in source.given.enabled_roles)
 
 
-def _applicable(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
+def _applicable(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
     return ((source.user, "USER", one, "NO") for one in source.given.own_roles)
 
 
-_INFORMATION: Mapping[str, Callable[[Source, Wanted, str], Iterator[_Values]]] = {
+_INFORMATION: Mapping[str, Callable[[VirtualRows, ColumnFilter, str], Iterator[_Values]]] = {
     "applicable_roles": _applicable,
     "columns": _columns,
     "enabled_roles": _enabled_roles,
@@ -270,11 +274,11 @@ _INFORMATION: Mapping[str, Callable[[Source, Wanted, str], Iterator[_Values]]] =
 # Of the catalog `system`
 
 
-def _jdbc_catalogs(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _jdbc_catalogs(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     return ((one,) for one in _catalogs(source, wanted, "table_cat"))
 
 
-def _jdbc_schemas(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _jdbc_schemas(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     def rows(catalog: str) -> Iterator[_Values]:
         row = {"table_catalog": catalog}
         for schema in _schemas(source, wanted, catalog, row, "table_schem"):
@@ -283,7 +287,7 @@ def _jdbc_schemas(source: Source, wanted: Wanted) -> Iterator[_Values]:
     return _each(source, wanted, "table_catalog", rows)
 
 
-def _jdbc_tables(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _jdbc_tables(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     def rows(catalog: str) -> Iterator[_Values]:
         for schema, one in _relations(source, wanted, catalog, _OF_JDBC):
             kind = "VIEW" if one.is_view else "TABLE"
@@ -292,7 +296,7 @@ def _jdbc_tables(source: Source, wanted: Wanted) -> Iterator[_Values]:
     return _each(source, wanted, "table_cat", rows)
 
 
-def _jdbc_columns(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _jdbc_columns(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     def rows(catalog: str) -> Iterator[_Values]:
         for schema, name, place, one in _described(source, wanted, catalog, _OF_JDBC):
             told = jdbc_type(one.type)
@@ -305,7 +309,7 @@ def _jdbc_columns(source: Source, wanted: Wanted) -> Iterator[_Values]:
     return _each(source, wanted, "table_cat", rows)
 
 
-def _jdbc_types(source: Source, wanted: Wanted) -> Iterator[_Values]:  # noqa: ARG001
+def _jdbc_types(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:  # noqa: ARG001
     for name in _TYPES:
         told = jdbc_type(_OF_TYPES.get(name, name))
         searched = _NOT_COMPARED if name in ("array", "map", "row") else _SEARCHABLE
@@ -315,16 +319,16 @@ def _jdbc_types(source: Source, wanted: Wanted) -> Iterator[_Values]:  # noqa: A
         )
 
 
-def _table_types(source: Source, wanted: Wanted) -> Iterator[_Values]:  # noqa: ARG001
+def _table_types(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:  # noqa: ARG001
     return iter((("TABLE",), ("VIEW",)))
 
 
-def _metadata_catalogs(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _metadata_catalogs(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     for one in _catalogs(source, wanted, "catalog_name"):
         yield one, one, SYSTEM if one == SYSTEM else _CONNECTOR
 
 
-def _comments(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _comments(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     def rows(catalog: str) -> Iterator[_Values]:
         told = _read(source, wanted, catalog, _OF_METADATA, source.listing.comment)
         for schema, one, comment in told:
@@ -333,23 +337,23 @@ def _comments(source: Source, wanted: Wanted) -> Iterator[_Values]:
     return _each(source, wanted, "catalog_name", rows)
 
 
-def _table_properties(source: Source, wanted: Wanted) -> Iterator[_Values]:
+def _table_properties(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     for catalog in _catalogs(source, wanted, "catalog_name"):
         if catalog != SYSTEM:
             yield from ((catalog, *one) for one in TABLE_PROPERTIES)
 
 
-def _of_given(name: str) -> Callable[[Source, Wanted], Iterator[_Values]]:
+def _of_given(name: str) -> Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]:
     columns = tuple(virtual_schemas(SYSTEM)["runtime"][name].columns)
 
-    def rows(source: Source, wanted: Wanted) -> Iterator[_Values]:  # noqa: ARG001
+    def rows(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:  # noqa: ARG001
         for one in getattr(source.given, name):
             yield tuple(one.get(column) for column in columns)
 
     return rows
 
 
-_SYSTEM: Mapping[tuple[str, str], Callable[[Source, Wanted], Iterator[_Values]]] = {
+_SYSTEM: Mapping[tuple[str, str], Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]] = {
     ("jdbc", "catalogs"): _jdbc_catalogs,
     ("jdbc", "columns"): _jdbc_columns,
     ("jdbc", "schemas"): _jdbc_schemas,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accelerator.gateway.catalog.listing import Described
+from accelerator.gateway.catalog.listing import ListedColumn
 from accelerator.gateway.catalog.masking import masked_location, masked_value
 from accelerator.gateway.trino.types import quoted
 from accelerator.iceberg import PinnedTable
@@ -17,7 +17,7 @@ _FORMAT = "write.format.default"
 
 
 def create_table(
-    full: tuple[str, str, str], columns: Sequence[Described], pinned: PinnedTable
+    full: tuple[str, str, str], columns: Sequence[ListedColumn], pinned: PinnedTable
 ) -> str:
     """CREATE TABLE, with Trino's properties of a table."""
     listed = ",\n".join(f"   {_column(one)}" for one in columns)
@@ -46,7 +46,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _column(one: Described) -> str:
+def _column(one: ListedColumn) -> str:
     needed = "" if one.nullable else " NOT NULL"
     comment = "" if one.comment is None else f" COMMENT {text(one.comment)}"
     return f"{quoted(one.name)} {one.type}{needed}{comment}"

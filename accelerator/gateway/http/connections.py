@@ -46,7 +46,7 @@ class _Server(web.Server):
         return _Connection(self, loop=self._loop, **self._kwargs)
 
 
-class Runner(web.AppRunner):
+class ConnectionRunner(web.AppRunner):
     """Runs an application with these connections."""
 
     __slots__ = ()

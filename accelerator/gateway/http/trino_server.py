@@ -25,13 +25,13 @@ from accelerator.gateway.access.login.users import User
 from accelerator.gateway.gateway import VERSION as TRINO_VERSION
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.api.server import Api, problem_middleware
-from accelerator.gateway.http.connections import Runner
+from accelerator.gateway.http.connections import ConnectionRunner
 from accelerator.gateway.http.origins import HostError, OriginError, Origins
 from accelerator.gateway.http.web import HEADERS, Web
 from accelerator.gateway.statements.statement import NoSuchPageError, Page, Statement
 from accelerator.gateway.trino.errors import failure
 from accelerator.gateway.trino.headers import HeaderError, check_user, client_session
-from accelerator.gateway.trino.response import Stats, document
+from accelerator.gateway.trino.response import StatementStats, document
 from accelerator.version import VERSION
 
 _log = logging.getLogger("accelerator.gateway")
@@ -95,7 +95,7 @@ class Server:
         """Listens; the port. OSError where it can't."""
         settings = self._gateway.settings
         limit = settings.header_bytes_max
-        self._runner = Runner(
+        self._runner = ConnectionRunner(
             self._app,
             access_log=None,
             logger=_log,
@@ -340,10 +340,10 @@ def _unknown(text: str) -> web.HTTPException:
     return web.HTTPUnauthorized(text=text, headers={"WWW-Authenticate": 'Basic realm="Trino"'})
 
 
-def _stats(statement: Statement) -> Stats:
+def _stats(statement: Statement) -> StatementStats:
     figures = statement.figures
     metrics = figures.metrics
-    return Stats(
+    return StatementStats(
         state=figures.state,
         elapsed_ms=figures.elapsed_ms,
         queued_ms=figures.queued_ms,

@@ -23,9 +23,9 @@ from aiohttp import web
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import GATEWAY
 from accelerator.gateway.access.login.users import User
-from accelerator.gateway.admission.admission import Use
+from accelerator.gateway.admission.admission import LimitUse
 from accelerator.gateway.gateway import Gateway
-from accelerator.gateway.monitoring.history import SHOWN_MAX, STATES, Record, Wanted
+from accelerator.gateway.monitoring.history import SHOWN_MAX, STATES, HistoryFilter, StatementRecord
 from accelerator.gateway.monitoring.prometheus import resident
 from accelerator.gateway.monitoring.timeline import STEP_S
 from accelerator.version import VERSION
@@ -115,7 +115,7 @@ class Web:
         user = await self._principal(asked)
         history, query = self._gateway.history, asked.query
         sees_all = self._sees_all(user)
-        wanted = Wanted(
+        wanted = HistoryFilter(
             of=None if sees_all else user.name,
             user=query.get("user", "")[:_TEXT_MAX],
             state=_state(query.get("state", "")),
@@ -205,7 +205,9 @@ class Web:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
-def _selected(select: Callable[[Wanted], list[Record]], wanted: Wanted) -> list[dict[str, Any]]:
+def _selected(
+    select: Callable[[HistoryFilter], list[StatementRecord]], wanted: HistoryFilter
+) -> list[dict[str, Any]]:
     sees_all = wanted.of is None
     return [one.to_dict(sees_all=sees_all) for one in select(wanted)]
 
@@ -223,7 +225,7 @@ def _json(value: object) -> web.Response:
     return web.Response(body=orjson.dumps(value), content_type="application/json")
 
 
-def _use(one: Use) -> dict[str, Any]:
+def _use(one: LimitUse) -> dict[str, Any]:
     limit = one.limit
     return {
         "name": limit.name,

@@ -39,7 +39,7 @@ STATES = ("QUEUED", "PLANNING", "RUNNING", "FINISHING", "FINISHED", "FAILED", "C
 
 
 @dataclass(slots=True, kw_only=True)
-class Record:
+class StatementRecord:
     """One statement as it's shown. Times are milliseconds, but for `created`, seconds since 1970.
 
     `written` is the statement as it runs, of EXECUTE with its values, cut where `sql_length` says
@@ -92,7 +92,7 @@ class Record:
     _sql: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, statement: Statement) -> Record:
+    def of(cls, statement: Statement) -> StatementRecord:
         """As it's known now."""
         client = statement.client
         made = cls(
@@ -204,11 +204,11 @@ class Record:
 
 _PRIVATE: Mapping[str, Any] = {"reason": "", "all_rows": "", "cubes": (), "indexes": ()}
 _UNSEEN = ("explanation", "dialect", "principal", "number", "written", "_sql", "is_private")
-_SHOWN = ("sql", *(one.name for one in fields(Record) if one.name not in _UNSEEN))
+_SHOWN = ("sql", *(one.name for one in fields(StatementRecord) if one.name not in _UNSEEN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class HistoryFilter:
     """Which statements are asked for; empty texts ask for all. `of` is the user who may see."""
 
     of: str | None = None
@@ -217,7 +217,7 @@ class Wanted:
     text: str = ""
     limit: int = 100
 
-    def holds(self, one: Record) -> bool:
+    def holds(self, one: StatementRecord) -> bool:
         """Whether the record is among them."""
         if self.of is not None and not one.is_of(self.of):
             return False
@@ -227,7 +227,7 @@ class Wanted:
             return False
         return not self.text or one.has(self.text.lower(), sees_all=self.of is None)
 
-    def _is_in_state(self, one: Record) -> bool:
+    def _is_in_state(self, one: StatementRecord) -> bool:
         if self.state == "running":
             return not one.is_over
         if self.state == "cached":
@@ -240,8 +240,8 @@ class History:
 
     def __init__(self, most: int, bytes_max: int = _BYTES_MAX) -> None:
         self._most, self._bytes_max = most, bytes_max
-        self._running: OrderedDict[str, tuple[Statement, Record]] = OrderedDict()
-        self._ended: OrderedDict[str, Record] = OrderedDict()
+        self._running: OrderedDict[str, tuple[Statement, StatementRecord]] = OrderedDict()
+        self._ended: OrderedDict[str, StatementRecord] = OrderedDict()
         self._bytes = 0
         self.changes = 0
         """How often something began or ended."""
@@ -256,15 +256,15 @@ class History:
 
     def began(self, statement: Statement) -> None:
         """It has come."""
-        self._running[statement.id] = statement, Record.of(statement)
+        self._running[statement.id] = statement, StatementRecord.of(statement)
         self.changes += 1
 
     def read(self, statement: Statement) -> None:
         """Replaces its record: what runs for it became clear after it had come."""
-        self._running[statement.id] = statement, Record.of(statement)
+        self._running[statement.id] = statement, StatementRecord.of(statement)
         self.changes += 1
 
-    def ended(self, statement: Statement) -> Record:
+    def ended(self, statement: Statement) -> StatementRecord:
         """It's over; its record, which is kept."""
         _, record = self._running.pop(statement.id)
         record.update(statement)
@@ -276,33 +276,35 @@ class History:
             self._bytes -= oldest.weight
         return record
 
-    def find(self, id: str) -> Record | None:
+    def find(self, id: str) -> StatementRecord | None:
         """The statement of that id; None where it isn't known, or not any more."""
         running = self._running.get(id)
         return self._ended.get(id) if running is None else _as_now(*running)
 
-    def newest(self) -> Callable[[Wanted], list[Record]]:
+    def newest(self) -> Callable[[HistoryFilter], list[StatementRecord]]:
         """What selects among the statements of now, in whatever thread; the newest first."""
         running = [_as_now(*one) for one in reversed(self._running.values())]
         ended = list(self._ended.values())
 
-        def selected(wanted: Wanted) -> list[Record]:
+        def selected(wanted: HistoryFilter) -> list[StatementRecord]:
             return list(_selected(itertools.chain(running, reversed(ended)), wanted))
 
         return selected
 
 
-def _as_now(statement: Statement, record: Record) -> Record:
+def _as_now(statement: Statement, record: StatementRecord) -> StatementRecord:
     record.update(statement)
     return record
 
 
-def _selected(records: Iterable[Record], wanted: Wanted) -> Iterator[Record]:
+def _selected(
+    records: Iterable[StatementRecord], wanted: HistoryFilter
+) -> Iterator[StatementRecord]:
     found = (one for one in records if wanted.holds(one))
     return itertools.islice(found, max(0, min(wanted.limit, SHOWN_MAX)))
 
 
-def slow_line(record: Record) -> dict[str, Any]:
+def slow_line(record: StatementRecord) -> dict[str, Any]:
     """What the log says of a statement that took long."""
     return {
         "id": record.id,

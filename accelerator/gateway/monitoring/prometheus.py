@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from accelerator.gateway.access.login.tls import Tls
 from accelerator.gateway.admission.admission import Admission
-from accelerator.gateway.monitoring.history import History, Record
+from accelerator.gateway.monitoring.history import History, StatementRecord
 from accelerator.gateway.statements.answer_cache import AnswerCache
 from accelerator.gateway.workers.pool.maintenance import Maintenance
 from accelerator.gateway.workers.pool.pool import Pool
@@ -39,7 +39,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class MonitoredParts:
     """What of a gateway is watched; `broken_files` says which of its files can't be used."""
 
     started: float
@@ -55,7 +55,7 @@ class Parts:
 class Monitoring:
     """Of one gateway; belongs to its event loop."""
 
-    def __init__(self, gateway: Parts) -> None:
+    def __init__(self, gateway: MonitoredParts) -> None:
         self.registry = own = CollectorRegistry()
 
         def counter(name: str, what: str, *labels: str) -> Counter:
@@ -133,7 +133,7 @@ class Monitoring:
         if self._ticking is not None:
             self._ticking.cancel()
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: StatementRecord) -> None:
         """A statement is over."""
         engine = _engine(record)
         self._statements.labels(record.state.lower(), engine).inc()
@@ -185,7 +185,7 @@ class Monitoring:
 class _OfOthers(Collector):
     """What the gateway's parts know anyway, read when it's asked for."""
 
-    def __init__(self, gateway: Parts) -> None:
+    def __init__(self, gateway: MonitoredParts) -> None:
         self._gateway = gateway
 
     def describe(self) -> Iterator[Metric]:
@@ -255,7 +255,7 @@ def resident(pid: int) -> int:
         return 0
 
 
-def _engine(record: Record) -> str:
+def _engine(record: StatementRecord) -> str:
     if record.cached:
         return "cache"
     return record.engine if record.engine in _ENGINES else "none"

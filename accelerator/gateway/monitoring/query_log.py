@@ -6,9 +6,9 @@ Promise: a store that can't be written costs nothing but the records; nobody wai
 from __future__ import annotations
 
 from accelerator.common.config.config import Config
-from accelerator.gateway.monitoring.history import Record as Seen
+from accelerator.gateway.monitoring.history import StatementRecord as Seen
 from accelerator.store.files.files import open_files
-from accelerator.store.journals.query_log.record import Record, State, reason_of
+from accelerator.store.journals.query_log.record import LogRecord, State, reason_of
 from accelerator.store.journals.query_log.writing.writer import Limits, QueryLog
 
 _STATES: dict[str, State] = {
@@ -23,10 +23,10 @@ def opened(config: Config) -> QueryLog:
     return QueryLog(open_files(config.store_root, config.store_options), Limits.of(config))
 
 
-def record(seen: Seen) -> Record:
+def record(seen: Seen) -> LogRecord:
     """A statement that has ended."""
     code, text = reason_of(seen.reason or seen.all_rows)
-    return Record(
+    return LogRecord(
         id=seen.id,
         started_us=int(seen.created * 1_000_000),
         state=_STATES.get(seen.state, "FAILED"),

@@ -19,7 +19,7 @@ _LEAST_MS = 0.1
 
 
 @dataclass(slots=True)
-class _Piece:
+class _TimelineSpan:
     at: int
     statements: int = 0
     failed: int = 0
@@ -32,7 +32,7 @@ class Timeline:
     """Of one gateway; belongs to its event loop."""
 
     def __init__(self) -> None:
-        self._pieces: deque[_Piece] = deque(maxlen=_KEPT)
+        self._pieces: deque[_TimelineSpan] = deque(maxlen=_KEPT)
 
     def ended(self, now: float, elapsed_ms: float, *, failed: bool, cached: bool) -> None:
         """A statement ended at `now` (seconds since 1970); a failed one's time isn't counted."""
@@ -48,11 +48,11 @@ class Timeline:
         piece = self._piece(now)
         piece.running = max(piece.running, statements)
 
-    def _piece(self, now: float) -> _Piece:
+    def _piece(self, now: float) -> _TimelineSpan:
         """The newest, also where a clock was set back."""
         at = int(now) // STEP_S * STEP_S
         if not self._pieces or at > self._pieces[-1].at:
-            self._pieces.append(_Piece(at))
+            self._pieces.append(_TimelineSpan(at))
         return self._pieces[-1]
 
     def to_dict(self, now: float, span_s: int) -> dict[str, list[Any]]:
@@ -64,7 +64,7 @@ class Timeline:
         end = int(now) // STEP_S * STEP_S
         begin = end - min(span_s, _KEPT * STEP_S) // STEP_S * STEP_S
         known = {one.at: one for one in self._pieces}
-        pieces = [known.get(at, _Piece(at)) for at in range(begin, end, STEP_S)]
+        pieces = [known.get(at, _TimelineSpan(at)) for at in range(begin, end, STEP_S)]
         return {
             "at": [one.at for one in pieces],
             "rate": [one.statements / STEP_S for one in pieces],

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accelerator.errors import ConfigError
-from accelerator.gateway.monitoring.history import Record
+from accelerator.gateway.monitoring.history import StatementRecord
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.headers import is_plain
 from accelerator.version import VERSION
@@ -79,7 +79,7 @@ class Tracing:
             start_time=int(statement.figures.created * _NANO),
         )
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: StatementRecord) -> None:
         """It's over."""
         span = self._spans.pop(record.id, None)
         if span is None:
@@ -114,7 +114,7 @@ def _traces(endpoint: str) -> str:
     return endpoint if endpoint.endswith("/v1/traces") else f"{endpoint.rstrip('/')}/v1/traces"
 
 
-def _attributes(record: Record) -> dict[str, Any]:
+def _attributes(record: StatementRecord) -> dict[str, Any]:
     """By OpenTelemetry's names where it has some."""
     found: dict[str, Any] = {
         "db.system.name": "trino",

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from accelerator.engines.duckdb.spill import Spill, delete_left
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.table_versions import Name
 
 _log = logging.getLogger("accelerator.gateway")
@@ -32,7 +32,7 @@ _PREFIX = "accelerator-answers-"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AnswerKey:
     """What names an answer: the words that were asked, and all else that it depends on.
 
     `rights` stand for `access`, which is what whoever asks may do.
@@ -43,7 +43,7 @@ class Key:
     schema: str | None
     zone: str | None
     rights: str
-    access: Access = field(compare=False, repr=False)
+    access: UserAccess = field(compare=False, repr=False)
 
     def name(self) -> str:
         """A text of letters and digits for it; two keys have the same one never."""
@@ -52,7 +52,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class EncodedAnswer:
     """Rows in the protocol's form, with the columns that go before them."""
 
     columns: list[dict[str, Any]]
@@ -60,7 +60,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """An answer: pieces of Arrow's stream format, each with its schema, at least one.
 
     `versions` are those of all tables and views under it; `about` is what the first piece told.
@@ -71,7 +71,7 @@ class Entry:
     about: Mapping[str, Any]
     metrics: Mapping[str, Any]
     rows: int
-    made: dict[bool, Made] = field(default_factory=dict, compare=False)
+    made: dict[bool, EncodedAnswer] = field(default_factory=dict, compare=False)
     """By whether the client knows times of any precision: few rows as they're given away."""
 
     @property
@@ -86,8 +86,8 @@ class AnswerCache:
 
     def __init__(self, memory: int, disk: int, folder: str | None, answer_max: int) -> None:
         self._memory, self._disk, self.answer_max = memory, disk, min(answer_max, memory)
-        self._kept: OrderedDict[Key, tuple[Entry, int]] = OrderedDict()
-        self._files: OrderedDict[Key, int] = OrderedDict()
+        self._kept: OrderedDict[AnswerKey, tuple[CacheEntry, int]] = OrderedDict()
+        self._files: OrderedDict[AnswerKey, int] = OrderedDict()
         self.memory_bytes = self.disk_bytes = 0
         self.hits = self.misses = self.stale = 0
         self._parent = folder
@@ -101,7 +101,7 @@ class AnswerCache:
     def __len__(self) -> int:
         return len(self._kept) + len(self._files)
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: AnswerKey) -> CacheEntry | None:
         """The answer, whose versions aren't checked yet."""
         kept = self._kept.get(key)
         if kept is not None:
@@ -115,7 +115,7 @@ class AnswerCache:
             self.put(key, entry)
         return entry
 
-    def put(self, key: Key, entry: Entry) -> None:
+    def put(self, key: AnswerKey, entry: CacheEntry) -> None:
         """Keeps it, and fewer of what was asked for longest ago."""
         self.drop(key)
         size = entry.bytes
@@ -128,13 +128,13 @@ class AnswerCache:
             self.memory_bytes -= freed
             self._write(oldest, left)
 
-    def grown(self, key: Key) -> None:
+    def grown(self, key: AnswerKey) -> None:
         """Counts anew what an entry takes, of which pages were made."""
         kept = self._kept.get(key)
         if kept is not None and kept[0].bytes != kept[1]:
             self.put(key, kept[0])
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: AnswerKey) -> None:
         """It's old, or nobody may have it any more."""
         kept = self._kept.pop(key, None)
         if kept is not None:
@@ -160,14 +160,14 @@ class AnswerCache:
         with contextlib.suppress(OSError):  # there is no such folder yet
             delete_left(self._parent, _PREFIX)
 
-    def _path(self, key: Key) -> Path:
+    def _path(self, key: AnswerKey) -> Path:
         if self._folder is None:
             if self._parent is not None:
                 Path(self._parent).mkdir(parents=True, exist_ok=True)
             self._folder = Spill(self._parent, _PREFIX)
         return Path(self._folder.path) / f"{key.name()}{_SUFFIX}"
 
-    def _write(self, key: Key, entry: Entry) -> None:
+    def _write(self, key: AnswerKey, entry: CacheEntry) -> None:
         size = sum(map(len, entry.bodies)) + _OVERHEAD
         if size > self._disk:
             return
@@ -196,7 +196,7 @@ class AnswerCache:
         self._files[key] = size
         self.disk_bytes += size
 
-    def _read(self, key: Key) -> Entry | None:
+    def _read(self, key: AnswerKey) -> CacheEntry | None:
         try:
             with self._path(key).open("rb") as file:
                 length = int.from_bytes(file.read(8), "big")
@@ -205,12 +205,12 @@ class AnswerCache:
             if head["format"] != _FORMAT or [len(one) for one in bodies] != head["lengths"]:
                 return None
             versions = {tuple(name): text for name, text in head["versions"]}
-            return Entry(bodies, versions, head["about"], head["metrics"], head["rows"])
+            return CacheEntry(bodies, versions, head["about"], head["metrics"], head["rows"])
         except (OSError, LookupError, TypeError, ValueError) as error:
             _log.warning("an answer on disk can't be read: %s", error)
             return None
 
-    def _drop_file(self, key: Key) -> None:
+    def _drop_file(self, key: AnswerKey) -> None:
         self.disk_bytes -= self._files.pop(key)
         with contextlib.suppress(OSError):
             self._path(key).unlink(missing_ok=True)

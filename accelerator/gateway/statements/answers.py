@@ -15,13 +15,13 @@ from typing import Any
 from accelerator.common.config.config import Config
 from accelerator.common.lru_cache import Recent, text_weight
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.access.grants import Access, Object
+from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.access.rulings import Rulings
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.statements.answer_cache import AnswerCache, Entry, Key
+from accelerator.gateway.statements.answer_cache import AnswerCache, AnswerKey, CacheEntry
 from accelerator.gateway.statements.statement import Statement, WorkerError
 from accelerator.gateway.table_versions import Name, Readers, versions
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.trino.lasting_text import lasting_text
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.nodes import Request
@@ -58,7 +58,7 @@ class Answering:
             settings.cache_answer_bytes_max,
         )
         self._words: Recent[str] = Recent(2048, text_weight, _TEXTS_MAX)
-        self._flights: dict[Key, asyncio.Future[bool]] = {}
+        self._flights: dict[AnswerKey, asyncio.Future[bool]] = {}
         self._readers: Readers | None = None
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Answering:
         self,
         statement: Statement,
         asked: Request,
-        key: Key | None,
+        key: AnswerKey | None,
         job: Callable[[], Header],
     ) -> Frames:
         """The frames of its answer; WorkerError with what a worker says is wrong.
@@ -98,11 +98,11 @@ class Answering:
                 yield frame
 
     async def key(
-        self, statement: Statement, asked: Request, wishes: Wishes, access: Access
-    ) -> Key | None:
+        self, statement: Statement, asked: Request, wishes: Wishes, access: UserAccess
+    ) -> AnswerKey | None:
         """What names its answer; None where it isn't to be kept."""
         is_cached = wishes.cache and self.cache.is_on and wishes.dialect == TRINO
-        if not isinstance(asked, nodes.Run) or not is_cached:
+        if not isinstance(asked, nodes.RunStatement) or not is_cached:
             return None
         words = self._words.get(asked.sql)
         if words is None:
@@ -115,9 +115,9 @@ class Answering:
         client = statement.client
         settings = f"{words} accelerate={wishes.accelerate}"
         place = client.catalog, client.schema, client.time_zone
-        return Key(settings, *place, access.fingerprint, access)
+        return AnswerKey(settings, *place, access.fingerprint, access)
 
-    async def kept(self, key: Key, statement: Statement) -> Entry | None:
+    async def kept(self, key: AnswerKey, statement: Statement) -> CacheEntry | None:
         """The answer that is kept, if it's still true and its tables may be read."""
         entry = self.cache.get(key)
         if entry is None:
@@ -147,9 +147,9 @@ class Answering:
         async with aclosing(self._pool.run(job, again=True, is_long=True)) as frames:
             async for frame in frames:
                 if frame.kind != "rows":
-                    raise WorkerError(Told.from_dict(frame.header.get("error")))
+                    raise WorkerError(TrinoError.from_dict(frame.header.get("error")))
                 asked = nodes.from_dict(frame.header["read"])
-                if isinstance(asked, nodes.Run):
+                if isinstance(asked, nodes.RunStatement):
                     self._words.put(asked.sql, str(frame.header["words"]))
                 return asked
         raise AssertionError("a worker ended without an answer")
@@ -163,17 +163,19 @@ class Answering:
 
     async def _asked(self, statement: Statement, asked: Request, job: Header) -> Frames:
         """Yields the frames of a worker's answer."""
-        again = not isinstance(asked, nodes.Run) or not _changes(asked.sql)
+        again = not isinstance(asked, nodes.RunStatement) or not _changes(asked.sql)
         running = self._pool.run(job, again=again, taken=statement.taken, is_long=statement.is_long)
         async with aclosing(running) as frames:
             async for frame in frames:
                 if "rulings" in frame.header:
                     statement.figures.rulings = Rulings.from_dict(frame.header["rulings"])
                 if frame.kind != "rows":
-                    raise WorkerError(Told.from_dict(frame.header.get("error")))
+                    raise WorkerError(TrinoError.from_dict(frame.header.get("error")))
                 yield frame
 
-    async def _fetched(self, key: Key, statement: Statement, asked: Request, job: Header) -> Frames:
+    async def _fetched(
+        self, key: AnswerKey, statement: Statement, asked: Request, job: Header
+    ) -> Frames:
         """The same, kept; others who ask the same meanwhile wait until it's known whether it is."""
         flight: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         ahead = self._flights.get(key)
@@ -196,7 +198,11 @@ class _Fetching:
     """An answer that is fetched without a wait for its client, as long as it may be kept."""
 
     def __init__(
-        self, answering: Answering, key: Key, flight: asyncio.Future[bool], statement: Statement
+        self,
+        answering: Answering,
+        key: AnswerKey,
+        flight: asyncio.Future[bool],
+        statement: Statement,
     ) -> None:
         self._answering, self._key, self._flight = answering, key, flight
         self._statement = statement
@@ -260,12 +266,14 @@ class _Fetching:
         about = {k: v for k, v in frames[0].header.items() if k in ("names", "update_type")}
         bodies = tuple(frame.body for frame in frames)
         metrics = last["metrics"] | {"made_by": self._statement.id}
-        entry = Entry(bodies, found, about, metrics, sum(f.header.get("rows", 0) for f in frames))
+        entry = CacheEntry(
+            bodies, found, about, metrics, sum(f.header.get("rows", 0) for f in frames)
+        )
         self._answering.cache.put(self._key, entry)
         return True
 
 
-def _frames_of(entry: Entry) -> list[Frame]:
+def _frames_of(entry: CacheEntry) -> list[Frame]:
     found = []
     for number, body in enumerate(entry.bodies):
         header: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from typing import Any
 from accelerator.errors import AcceleratorError, CancelledError
 from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.rulings import Rulings
-from accelerator.gateway.trino.errors import Told, told
+from accelerator.gateway.trino.errors import TrinoError, told
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.gateway.trino.response import State
 
@@ -123,7 +123,7 @@ class Statement:
         self.columns: list[dict[str, Any]] | None = None
         self.headers: list[tuple[str, str]] = []
         self.update_type: str | None = None
-        self.error: Told | None = None
+        self.error: TrinoError | None = None
         self.asked = time.monotonic()
         self.waiting = 0
         self._token, self._given = 0, Page()
@@ -323,7 +323,7 @@ class WorkerError(AcceleratorError):
 
     code = "engine_failed"
 
-    def __init__(self, error: Told) -> None:
+    def __init__(self, error: TrinoError) -> None:
         super().__init__(error.message, hint=error.hint)
         self.told = error
 

@@ -1,6 +1,6 @@
 """Errors as Trino's clients know them: names and numbers of Trino's own, for each of ours.
 
-A worker tells of an error by a `Told`, which is plain JSON; the gateway makes the protocol's
+A worker tells of an error by a `TrinoError`, which is plain JSON; the gateway makes the protocol's
 `error` of it. Promise: every error has a code of Trino's, a message of one or more whole sentences
 with the hint in it, and no secret that stands in an address; what comes through a pipe is checked.
 """
@@ -256,7 +256,7 @@ _PLACE_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TrinoError:
     """An error as plain JSON. `kind` is its class's name, `error_class` Spark's condition, if any.
 
     `line` and `column` count from 1, and are None together.
@@ -275,7 +275,7 @@ class Told:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, value: object) -> Told:
+    def from_dict(cls, value: object) -> TrinoError:
         """From a pipe, of which nothing is trusted: what isn't as it should be is left out."""
         if not isinstance(value, Mapping):
             return cls("internal", "the error that was told can't be read")
@@ -304,7 +304,7 @@ class Told:
         )
 
 
-def told(error: BaseException) -> Told:
+def told(error: BaseException) -> TrinoError:
     """What is told of an error. One that is neither ours nor Spark's is internal, with its text."""
     kind = type(error).__name__
     if isinstance(error, AcceleratorError):
@@ -312,20 +312,22 @@ def told(error: BaseException) -> Told:
         if line is None or column is None:
             line = column = None
         message, hint = _clean(error.message), _clean(error.hint)
-        return Told(error.code, message, hint, line, column, error.error_class, kind)
+        return TrinoError(error.code, message, hint, line, column, error.error_class, kind)
     found = spark_error(str(error))
     if found is not None:
         code = "spark" if not found.name else _OF_MISTAKES[found.name]
-        return Told(code, _clean(found.message), error_class=found.condition, kind=kind)
+        return TrinoError(code, _clean(found.message), error_class=found.condition, kind=kind)
     text = without_stack(str(error))
     if isinstance(error, KeyboardInterrupt):
-        return Told("cancelled", "the statement was cancelled", kind=kind)
+        return TrinoError("cancelled", "the statement was cancelled", kind=kind)
     if isinstance(error, MemoryError):
-        return Told("memory_exceeded", "the statement needs more memory than there is", kind=kind)
-    return Told("internal", _clean(f"{kind}: {text}" if text else kind), kind=kind)
+        return TrinoError(
+            "memory_exceeded", "the statement needs more memory than there is", kind=kind
+        )
+    return TrinoError("internal", _clean(f"{kind}: {text}" if text else kind), kind=kind)
 
 
-def name_of(error: Told) -> str:
+def name_of(error: TrinoError) -> str:
     """Trino's name of it: by Spark's condition, our code, or the SQL state in its message."""
     found = _OF_SPARK.get(error.error_class.partition(".")[0]) or NAMES.get(error.code)
     if found is not None:
@@ -335,7 +337,7 @@ def name_of(error: Told) -> str:
     return next(known, _INTERNAL)
 
 
-def failure(error: Told) -> dict[str, Any]:
+def failure(error: TrinoError) -> dict[str, Any]:
     """The protocol's `error`."""
     name = name_of(error)
     number, message = NUMBERS[name], _sentences(error)
@@ -359,7 +361,7 @@ def failure(error: Told) -> dict[str, Any]:
     return found
 
 
-def _sentences(error: Told) -> str:
+def _sentences(error: TrinoError) -> str:
     """The place, the message and the hint, as a person reads them in a client."""
     place = f"line {error.line}:{error.column}: " if error.line is not None else ""
     message = error.message if error.message.startswith("line ") else place + error.message

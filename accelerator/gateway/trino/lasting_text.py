@@ -10,8 +10,8 @@ from typing import Any
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.requests.cursor import Word, words_of
-from accelerator.gateway.trino.requests.nodes import ClientSession, Run, to_dict
+from accelerator.gateway.trino.requests.cursor import TrinoWord, words_of
+from accelerator.gateway.trino.requests.nodes import ClientSession, RunStatement, to_dict
 from accelerator.gateway.trino.requests.parse import request
 
 _MOMENTARY = frozenset(
@@ -30,7 +30,7 @@ def read_text(sql: str, client: ClientSession) -> tuple[dict[str, Any], str]:
     Raises the errors of `request`.
     """
     asked = request(sql, client)
-    return to_dict(asked), lasting_text(asked.sql) if isinstance(asked, Run) else ""
+    return to_dict(asked), lasting_text(asked.sql) if isinstance(asked, RunStatement) else ""
 
 
 def lasting_text(sql: str) -> str:
@@ -48,6 +48,6 @@ def lasting_text(sql: str) -> str:
     return "\x00".join(sql[word.start : word.end] for word in words)
 
 
-def _function(word: Word) -> str:
+def _function(word: TrinoWord) -> str:
     """Returns the function that the word may name: a name in quotes is one, too."""
     return word.text.upper() if word.kind == TokenType.IDENTIFIER else word.key

@@ -16,7 +16,7 @@ State = Literal["QUEUED", "PLANNING", "RUNNING", "FINISHING", "FINISHED", "FAILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class StatementStats:
     """How far a statement is. Times are milliseconds, `progress` is a per cent or None."""
 
     state: State
@@ -82,7 +82,7 @@ def document(
     id: str,
     info_uri: str,
     *,
-    stats: Stats,
+    stats: StatementStats,
     next_uri: str | None = None,
     partial_cancel_uri: str | None = None,
     columns: Sequence[Mapping[str, Any]] | None = None,

@@ -156,7 +156,7 @@ class Changes:
 def changes(asked: OfSession, client: ClientSession) -> Changes:  # noqa: PLR0912 - one case each
     """What a statement of its session makes a client keep; StatementError where it can't."""
     match asked:
-        case nodes.Use(schema, catalog):
+        case nodes.UseSchema(schema, catalog):
             if catalog is None and client.catalog is None:
                 raise StatementError(
                     "USE names a schema, and the client has no catalog",

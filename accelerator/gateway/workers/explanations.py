@@ -29,7 +29,7 @@ _REASON_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptExplanation:
     sql: str
     plan: weakref.ReferenceType[Plan]
     explainer: weakref.ReferenceType[Explainer]
@@ -40,7 +40,7 @@ class Explanations:
     """Of one worker; threads share it."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._kept: OrderedDict[int, _KeptExplanation] = OrderedDict()
         self._newest: deque[Plan] = deque(maxlen=_NEWEST)
         self._lock = threading.Lock()
 
@@ -51,7 +51,7 @@ class Explanations:
 
         A private one reports more than its own user may read.
         """
-        kept = _Kept(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
+        kept = _KeptExplanation(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
         with self._lock:
             self._kept[number] = kept
             self._newest.append(plan)

@@ -37,7 +37,7 @@ class Note:
     tid: int
 
 
-class Ledger:
+class StatementLedger:
     """The gateway's end: made before the worker, closed after its death was judged."""
 
     def __init__(self, threads: int) -> None:

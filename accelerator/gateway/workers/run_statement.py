@@ -31,7 +31,7 @@ from accelerator.errors import (
 )
 from accelerator.gateway.access.check import EXPLAINING, check, check_read, may_be_explained
 from accelerator.gateway.access.filter_listings import known_to, visible
-from accelerator.gateway.access.grants import Access, Object
+from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.catalog.catalog import Metadata
 from accelerator.gateway.catalog.gateway_facts import Given
@@ -65,7 +65,7 @@ from accelerator.query.statements.nodes import (
 from accelerator.services.advisor.apply.apply import actions_of, fixed
 from accelerator.session.session import Accelerator
 from accelerator.store.journals.query_log.visibility import shown_to
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.output_names import shown_names
 from rewrite.identifiers.qualified_name import joined
 
@@ -105,12 +105,12 @@ class Telling:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StatementJob:
     """A statement as the gateway hands it on."""
 
     request: Request
     client: ClientSession
-    access: Access
+    access: UserAccess
     timeout_s: float = 0.0
     accelerate: bool = True
     given: Given = field(default_factory=Given)
@@ -127,9 +127,9 @@ class Job:
         return self.client.time_zone
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Job:
+    def from_dict(cls, given: Mapping[str, Any]) -> StatementJob:
         """Of a message; LookupError, TypeError or ValueError for what is none."""
-        access = Access.from_json(given["access"])
+        access = UserAccess.from_json(given["access"])
         return cls(
             nodes.from_dict(given),
             nodes.session_from_dict(given["client"]),
@@ -143,7 +143,7 @@ class Job:
         )
 
 
-class Answer:
+class StatementResult:
     """The rows of one statement, batch by batch, and what is known of them; closed by `with`."""
 
     def __init__(
@@ -163,7 +163,7 @@ class Answer:
         self.versions: Callable[[], Versions | None] = lambda: None
 
     @classmethod
-    def of(cls, table: pa.Table, metrics: Metrics | None = None, **more: Any) -> Answer:
+    def of(cls, table: pa.Table, metrics: Metrics | None = None, **more: Any) -> StatementResult:
         """Of rows that are there."""
         batches = iter(table.to_batches())
         return cls(table.schema, batches, metrics or Metrics(engine="none"), **more)
@@ -219,7 +219,7 @@ class Asking:
         self._version = str(settings["version"])
         self._metadata: WeakKeyDictionary[Accelerator, Metadata] = WeakKeyDictionary()
 
-    def answer(self, session: Accelerator, job: Job) -> Answer:
+    def answer(self, session: Accelerator, job: StatementJob) -> StatementResult:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
         described = _description(job)
         knows = None if job.access.everything else known_to(job.access, session.services)
@@ -239,32 +239,34 @@ class Asking:
         answer.is_private = job.telling.is_private
         return answer
 
-    def _answer(self, session: Accelerator, job: Job) -> Answer:
+    def _answer(self, session: Accelerator, job: StatementJob) -> StatementResult:
         asked, client, sees = job.request, job.client, job.access.sees
         metadata = self._metadata.get(session)
         if metadata is None:
             metadata = Metadata(session.services.lake, version=self._version)
             metadata = self._metadata.setdefault(session, metadata)
         match asked:
-            case nodes.Use(schema, catalog):
+            case nodes.UseSchema(schema, catalog):
                 _check_schema(metadata, catalog or client.catalog, schema, sees)
-                return Answer.of(_NOTHING)
+                return StatementResult.of(_NOTHING)
             case nodes.DescribeInput(sql):
-                return Answer.of(_inputs(sql))
+                return StatementResult.of(_inputs(sql))
             case nodes.DescribeOutput(sql):
                 return self._outputs(session, job, metadata, sql)
             case nodes.Explain():
                 return self._explained(session, job, asked)
-            case nodes.Run(sql):
+            case nodes.RunStatement(sql):
                 with placed(sql):
                     known = _told(metadata, asked, job, session.services)
-                return Answer.of(known) if known is not None else self._run(session, job, sql)
+                return (
+                    StatementResult.of(known) if known is not None else self._run(session, job, sql)
+                )
         found = _told(metadata, asked, job, session.services)
         if found is None:
             raise UntranslatedError(f"{type(asked).__name__} isn't answered")
-        return Answer.of(found)
+        return StatementResult.of(found)
 
-    def _run(self, session: Accelerator, job: Job, sql: str) -> Answer:
+    def _run(self, session: Accelerator, job: StatementJob, sql: str) -> StatementResult:
         with placed(sql):
             statement = self._read(session, job, sql)
             if isinstance(statement, Query):
@@ -282,9 +284,11 @@ class Asking:
             with _weighing_patterns(statement, tables, session.services), limit:
                 rows = session.answered(statement, sql, job.timeout_s).arrow()
             shown = visible(statement, rows, job.access, session.services)
-            return Answer.of(shown, update_type=_words(statement))
+            return StatementResult.of(shown, update_type=_words(statement))
 
-    def _queried(self, session: Accelerator, job: Job, statement: Query, sql: str) -> Answer:
+    def _queried(
+        self, session: Accelerator, job: StatementJob, statement: Query, sql: str
+    ) -> StatementResult:
         readers, services = session.services.lake.catalogs, session.services
         for _ in range(_TRIES):
             tables, before = _tables(statement, job.access, services)
@@ -316,7 +320,9 @@ class Asking:
             "its views were replaced again and again while it was planned", hint="ask again"
         )
 
-    def _rows(self, session: Accelerator, statement: Query, sql: str, job: Job) -> Answer:
+    def _rows(
+        self, session: Accelerator, statement: Query, sql: str, job: StatementJob
+    ) -> StatementResult:
         try:
             found = session.opened(statement, sql, job.timeout_s)
         except EngineError as error:
@@ -324,10 +330,10 @@ class Asking:
                 error.hint = error.hint.partition(ASKED_SINCE)[0]
             raise
         if isinstance(found, BatchReader):
-            return Answer(found.schema, found, found.metrics)
-        return Answer.of(found.arrow(), found.metrics)
+            return StatementResult(found.schema, found, found.metrics)
+        return StatementResult.of(found.arrow(), found.metrics)
 
-    def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
+    def _read(self, session: Accelerator, job: StatementJob, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
         may_look = partial(check_read, job.access, session.services)
         found = session.queries.read(sql, job.client.dialect, self._client(session, job), may_look)
@@ -335,9 +341,9 @@ class Asking:
             found = replace(found, plain=True)
         return found
 
-    def _client(self, session: Accelerator, job: Job) -> Client:
+    def _client(self, session: Accelerator, job: StatementJob) -> ClientContext:
         client = job.client
-        return Client(
+        return ClientContext(
             catalog=client.catalog,
             schema=client.schema,
             user=client.user,
@@ -347,7 +353,9 @@ class Asking:
             catalogs=_seen_catalogs(session, job.access),
         )
 
-    def _outputs(self, session: Accelerator, job: Job, metadata: Metadata, sql: str) -> Answer:
+    def _outputs(
+        self, session: Accelerator, job: StatementJob, metadata: Metadata, sql: str
+    ) -> StatementResult:
         """DESCRIBE OUTPUT: a row for each column that the statement would give.
 
         Nobody knows its parameters yet: they are NULL here, or a row where rows are counted.
@@ -355,18 +363,20 @@ class Asking:
         words = words_of(sql)
         if given := markers(words):
             sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
-        known = _told(metadata, nodes.Run(sql), job, session.services)
+        known = _told(metadata, nodes.RunStatement(sql), job, session.services)
         if known is not None:
-            return Answer.of(_described(known.schema, known.schema.names))
+            return StatementResult.of(_described(known.schema, known.schema.names))
         statement = self._read(session, job, sql)
         check(statement, job.access, session.services)
         if not isinstance(statement, Query):
-            return Answer.of(_described(pa.schema([]), []))
+            return StatementResult.of(_described(pa.schema([]), []))
         schema = session.queries.schema(statement)
         names = schema.names if statement.names is None else shown_names(statement.names)
-        return Answer.of(_described(schema, names))
+        return StatementResult.of(_described(schema, names))
 
-    def _explained(self, session: Accelerator, job: Job, asked: nodes.Explain) -> Answer:
+    def _explained(
+        self, session: Accelerator, job: StatementJob, asked: nodes.Explain
+    ) -> StatementResult:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
         reported: Statement = statement
@@ -377,14 +387,14 @@ class Asking:
         if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
             _check_sound(session, statement)
         if asked.kind == "VALIDATE":
-            return Answer.of(pa.table({"Valid": pa.array([True])}))
+            return StatementResult.of(pa.table({"Valid": pa.array([True])}))
         if asked.format == "GRAPHVIZ":
             raise UntranslatedError(
                 "EXPLAIN (FORMAT GRAPHVIZ) isn't supported",
                 hint="EXPLAIN, or EXPLAIN (FORMAT JSON)",
             )
         if asked.kind == "IO":
-            return Answer.of(_inputs_read(tables, session.services))
+            return StatementResult.of(_inputs_read(tables, session.services))
         if not isinstance(statement, Query):
             raise UntranslatedError("EXPLAIN is of queries", hint="EXPLAIN SELECT …")
         explainer = session.queries.explainer
@@ -394,7 +404,7 @@ class Asking:
         format = "json" if asked.format == "JSON" else "text"
         with _weighing_patterns(statement, tables, session.services):
             text = str(explainer.shown(statement, asked.sql, format, within))
-        return Answer.of(pa.table({"Query Plan": pa.array([text])}))
+        return StatementResult.of(pa.table({"Query Plan": pa.array([text])}))
 
 
 @contextmanager
@@ -416,10 +426,10 @@ def _weighing_patterns(
         raise
 
 
-def _description(job: Job) -> tuple[str, Object] | None:
+def _description(job: StatementJob) -> tuple[str, Object] | None:
     """What DESCRIBE, SHOW COLUMNS, CREATE or STATS does and to which table, for the audit log."""
     match job.request:
-        case nodes.ShowColumns(name) | nodes.ShowCreate("TABLE" | "VIEW", name):
+        case nodes.TrinoShowColumns(name) | nodes.TrinoShowCreate("TABLE" | "VIEW", name):
             action = "describe"
         case nodes.ShowStats(name):
             action = "read"
@@ -432,7 +442,7 @@ def _description(job: Job) -> tuple[str, Object] | None:
 
 def _is_placed(asked: Request) -> bool:
     """Decides whether places in its text are those of what the client sent."""
-    if isinstance(asked, nodes.Run):
+    if isinstance(asked, nodes.RunStatement):
         return asked.placed
     return not isinstance(asked, nodes.DescribeOutput)
 
@@ -450,7 +460,7 @@ _INPUTS = pa.schema([("Position", pa.int64()), ("Type", pa.string())])
 
 
 def _tables(
-    statement: Query, access: Access, services: Services
+    statement: Query, access: UserAccess, services: Services
 ) -> tuple[Collection[Name] | None, Versions | None]:
     """The tables and views under the query, of which each may be read, and their versions.
 
@@ -467,10 +477,12 @@ def _tables(
     return tables, None if tables is None else versions(readers, tables)
 
 
-def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> pa.Table | None:
+def _told(
+    metadata: Metadata, asked: Request, job: StatementJob, services: Services
+) -> pa.Table | None:
     """What metadata answers, within the statement's time; None where it answers no such one."""
     client = job.client
-    if isinstance(asked, nodes.Run) and not may_be_virtual(
+    if isinstance(asked, nodes.RunStatement) and not may_be_virtual(
         asked.sql, client.catalog, client.schema
     ):
         return None
@@ -497,14 +509,14 @@ def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Tabl
     return pa.table({"Query Plan": pa.array([text])})
 
 
-def _decide(job: Job, tables: Collection[Name] | None, services: Services) -> None:
+def _decide(job: StatementJob, tables: Collection[Name] | None, services: Services) -> None:
     """Hides the statement's plan from its user unless it reports nothing that they may not read."""
     if not job.access.everything:
         shown = may_be_explained(frozenset(tables or ()), job.access, services)
         job.telling.is_private = tables is None or not shown
 
 
-def _seen_catalogs(session: Accelerator, access: Access) -> frozenset[str] | None:
+def _seen_catalogs(session: Accelerator, access: UserAccess) -> frozenset[str] | None:
     """Returns the catalogs that the user may name; None if all."""
     if access.everything:
         return None

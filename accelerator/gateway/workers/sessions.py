@@ -26,7 +26,7 @@ _ZONE = "spark.sql.session.timeZone"
 
 
 @dataclass(slots=True)
-class _Kept:
+class _IdleSession:
     opened: Future[Accelerator] = field(default_factory=Future)
     users: int = 0
     is_left: bool = False
@@ -45,7 +45,7 @@ class Sessions:
         # What they are asked is for the gateway to log: it knows who has asked, and for how long.
         self._config = replace(config, query_log=False)
         self._spark, self._max = spark, max(1, zones_max)
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _IdleSession] = OrderedDict()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self.zone = time_zone(config)
         SHARED.hold()  # the session that started Spark may be closed before the others
@@ -68,14 +68,14 @@ class Sessions:
             if closing:
                 kept.close()
 
-    def _taken(self, zone: str) -> tuple[_Kept, bool, list[_Kept]]:
+    def _taken(self, zone: str) -> tuple[_IdleSession, bool, list[_IdleSession]]:
         """Returns the zone's session, whether it must be opened, and sessions to close."""
-        left: list[_Kept] = []
+        left: list[_IdleSession] = []
         with self._lock:
             kept = self._kept.get(zone)
             is_new = kept is None
             if kept is None:
-                kept = self._kept[zone] = _Kept()
+                kept = self._kept[zone] = _IdleSession()
             self._kept.move_to_end(zone)
             kept.users += 1
             # The configured zone's stays, whatever zones a client makes up.
@@ -87,7 +87,7 @@ class Sessions:
                     left.append(oldest)
         return kept, is_new, left
 
-    def _open(self, zone: str, kept: _Kept) -> None:
+    def _open(self, zone: str, kept: _IdleSession) -> None:
         """Opens the session, for all who wait for it; the next one of the zone tries it again."""
         try:
             with self._opening:

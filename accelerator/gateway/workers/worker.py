@@ -32,15 +32,15 @@ from accelerator.gateway.workers.blame import JAVA_ENDED
 from accelerator.gateway.workers.explanations import Explanations
 from accelerator.gateway.workers.ledger import Notes, report_overflows
 from accelerator.gateway.workers.messages import Header
-from accelerator.gateway.workers.run_statement import Answer, Asking, Job, Telling
+from accelerator.gateway.workers.run_statement import Asking, StatementJob, StatementResult, Telling
 from accelerator.gateway.workers.sessions import Sessions
 from accelerator.planning.plans import Plan
 from accelerator.query.recording.plan_observers import told_to
 from accelerator.services.advisor.report import Advised
-from accelerator.services.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.services.maintenance.daemon import FinishedRound, Schedule, Vacuumed
 from accelerator.services.refresh.service import Refreshed
 from accelerator.session.session import Accelerator
-from accelerator.store import Line
+from accelerator.store import VacuumLine
 from accelerator.store.journals.query_log.visibility import shown_to
 
 _log = logging.getLogger("accelerator.gateway")
@@ -121,18 +121,18 @@ class _Statement:
                 self._stop = None
 
 
-class _Watch:
+class _DaemonWatch:
     """Tells the gateway of a daemon's work."""
 
     def __init__(self, tell: Callable[[Header], None]) -> None:
         self._tell = tell
         self._lags: Mapping[str, float] = {}
 
-    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+    def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         """See `maintenance.daemon.Watch`."""
         self._tell({"vacuumed": done.to_dict(), "lines": [asdict(line) for line in lines]})
 
-    def ended(self, done: Round) -> None:
+    def ended(self, done: FinishedRound) -> None:
         """See `maintenance.daemon.Watch`."""
         self._tell({"ended": asdict(done)})
 
@@ -261,7 +261,7 @@ class _Worker:
             if "text" in header["job"]:
                 self._read(number, header["job"])
                 return
-            job = Job.from_dict(header["job"])
+            job = StatementJob.from_dict(header["job"])
             with (
                 self._sessions.using(job.zone) as session,
                 session.services.cancellation.stoppable() as stop,
@@ -299,9 +299,9 @@ class _Worker:
 
     def _call(self, header: Header, statement: _Statement) -> None:
         """Does what the API asks for; its answer is one piece of JSON."""
-        from accelerator.gateway.workers.api.calls import Call, answered
+        from accelerator.gateway.workers.api.calls import ApiCall, answered
 
-        number, call = header["id"], Call.from_dict(header["job"])
+        number, call = header["id"], ApiCall.from_dict(header["job"])
         with (
             self._sessions.using() as session,
             session.services.cancellation.stoppable() as stop,
@@ -321,7 +321,9 @@ class _Worker:
         """Vacuums round by round, and refreshes, as long as the process lives."""
         try:
             with self._sessions.using() as session:
-                watch = _Watch(lambda told: self._send({"kind": "told", "id": number, **told}))
+                watch = _DaemonWatch(
+                    lambda told: self._send({"kind": "told", "id": number, **told})
+                )
                 stop = threading.Event()
                 session.maintain(
                     schedule,
@@ -352,7 +354,9 @@ class _Worker:
         finally:
             self._send({"kind": "explained", "id": number, "explained": found})
 
-    def _give(self, number: int, statement: _Statement, answer: Answer, about: Header) -> None:
+    def _give(
+        self, number: int, statement: _Statement, answer: StatementResult, about: Header
+    ) -> None:
         """The rows in pieces of a few megabytes; what was found out with the first and the last."""
         about = about | answer.told()
         with answer:
@@ -386,7 +390,7 @@ def _failure(number: int, error: BaseException, rulings: Rulings) -> Header:
     return {"kind": "error", "id": number, **about}
 
 
-def _pieces(answer: Answer) -> Iterator[pa.Table]:
+def _pieces(answer: StatementResult) -> Iterator[pa.Table]:
     """Tables of some megabytes, of whatever batches there are."""
     gathered: list[pa.RecordBatch] = []
     size = 0

@@ -38,7 +38,7 @@ from accelerator.iceberg.errors import (
     why_unreachable,
 )
 from accelerator.iceberg.io import read_metadata
-from accelerator.iceberg.tables.footprints import Located
+from accelerator.iceberg.tables.footprints import MetadataLocation
 from accelerator.iceberg.tables.unreadable import REFUSALS, UnparsedError, unparsed
 from accelerator.iceberg.writes.metadata_swap import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
@@ -145,7 +145,7 @@ class CatalogReader(Protocol):
         """Namespace + name of each table and view, and whether it's a view."""
         ...
 
-    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> MetadataLocation | None:
         """The newest metadata file of namespace + name; None if it's gone.
 
         Tables and views that PyIceberg refuses have one too.
@@ -329,19 +329,19 @@ class PyIcebergCatalog:
         found = [(one, False) for one in self.tables()]
         return iter([*found, *((one, True) for one in self.views())])
 
-    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> MetadataLocation | None:
         """The newest metadata file of namespace + name; None if it's gone."""
         if self._settings.type == "sql":
             row = self._row(identifier, is_view=is_view)
             location = None if row is None else row["metadata_location"]
-            return Located(location, self._settings.properties) if location else None
+            return MetadataLocation(location, self._settings.properties) if location else None
         if self._settings.type == "rest" and is_view:
             from accelerator.iceberg.catalogs.rest import located_view
 
             with asked(self._settings):
                 return located_view(self._open(), identifier)
         pointer = None if is_view else self.pointer(identifier)
-        return None if pointer is None else Located(pointer.location, pointer.properties)
+        return None if pointer is None else MetadataLocation(pointer.location, pointer.properties)
 
     def _row(self, identifier: tuple[str, ...], *, is_view: bool) -> Mapping[str, Any] | None:
         """The row of a table or view in a SQL catalog's database; None if it has none."""
@@ -629,10 +629,10 @@ class JvmCatalog:
         """None, as of tables: `Procedures.tables` lists them."""
         return iter(())
 
-    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> MetadataLocation | None:
         """The newest metadata file of namespace + name, by the JVM; None if it's gone."""
         pointer = None if is_view else self.pointer(identifier)
-        return None if pointer is None else Located(pointer.location, pointer.properties)
+        return None if pointer is None else MetadataLocation(pointer.location, pointer.properties)
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """None, as of tables."""

@@ -16,7 +16,7 @@ from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
 from accelerator.iceberg.catalogs.request_times import request_times
-from accelerator.iceberg.tables.footprints import Located
+from accelerator.iceberg.tables.footprints import MetadataLocation
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -29,12 +29,12 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
     """The catalog of those properties, beside what PyIceberg's configuration says of that name."""
     configured = Config().get_catalog_config(name) or {}
     merged: Mapping[str, Any] = merge_config(configured, {**properties})
-    return _Bounded(name, **merged)
+    return _TimedRestCatalog(name, **merged)
 
 
 def raw_table(
     catalog: Catalog, identifier: tuple[str, ...], properties: Mapping[str, str]
-) -> tuple[Located, bytes] | None:
+) -> tuple[MetadataLocation, bytes] | None:
     """A table's metadata as the catalog's own JSON has it; None if the catalog doesn't give it.
 
     For a table whose metadata PyIceberg refuses, so that its client has no table to give.
@@ -43,16 +43,16 @@ def raw_table(
     metadata = None if found is None else found.get("metadata")
     if found is None or not isinstance(metadata, dict):
         return None
-    table = Located(_location(found), {**properties, **_config(found)})
+    table = MetadataLocation(_location(found), {**properties, **_config(found)})
     return table, json.dumps(metadata).encode()
 
 
-def located_view(catalog: Catalog, identifier: tuple[str, ...]) -> Located | None:
+def located_view(catalog: Catalog, identifier: tuple[str, ...]) -> MetadataLocation | None:
     """The newest metadata file of a view, whatever PyIceberg makes of it; None if it's gone."""
     found = _loaded(catalog, identifier, IdentifierKind.VIEW)
     if found is None:
         return None
-    return Located(_location(found), {**catalog.properties, **_config(found)})
+    return MetadataLocation(_location(found), {**catalog.properties, **_config(found)})
 
 
 def _loaded(
@@ -84,7 +84,7 @@ def _config(answer: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-class _Bounded(RestCatalog):
+class _TimedRestCatalog(RestCatalog):
     """PyIceberg's, with sessions that give up."""
 
     def _create_session(self) -> Session:

@@ -29,7 +29,7 @@ _ENTRY_BYTES_MIN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AvroBlock:
     """`rows` records in the bytes `start` to `end` of `Container.data`."""
 
     rows: int
@@ -44,7 +44,7 @@ class Container:
     metadata: Mapping[str, bytes]
     schema: str
     data: bytes | bytearray
-    blocks: tuple[Block, ...]
+    blocks: tuple[AvroBlock, ...]
 
     @property
     def rows(self) -> int:
@@ -56,7 +56,7 @@ def read_container(data: bytes) -> Container:
     """Open the bytes of an Avro file; ManifestError where they aren't one, whole and sound."""
     if not data.startswith(_MAGIC):
         raise damaged("it doesn't begin as an Avro file does")
-    reader = _Reader(data, len(_MAGIC))
+    reader = _ByteReader(data, len(_MAGIC))
     metadata = _metadata(reader)
     sync = reader.take(_SYNC_BYTES)
     decompress = _decompressor(metadata.get("avro.codec", b"null"))
@@ -66,7 +66,7 @@ def read_container(data: bytes) -> Container:
         raise damaged("its header has no schema") from error
     most = min(max(_INFLATED * len(data), _INFLATED_BYTES), BYTES_MAX)
     plain = bytearray()
-    blocks: list[Block] = []
+    blocks: list[AvroBlock] = []
     while reader.left:
         rows = reader.varint()
         part = decompress(reader.take(reader.varint()), most - len(plain))
@@ -74,7 +74,7 @@ def read_container(data: bytes) -> Container:
             raise damaged("a block doesn't end where it should")
         if not 0 <= rows * _ENTRY_BYTES_MIN <= len(part):
             raise damaged(f"a block of {len(part)} bytes says that it has {rows} entries")
-        blocks.append(Block(rows, len(plain), len(plain) + len(part)))
+        blocks.append(AvroBlock(rows, len(plain), len(plain) + len(part)))
         plain += part
     return Container(metadata, schema, plain, tuple(blocks))
 
@@ -95,7 +95,7 @@ def unsupported(reason: str) -> ManifestError:
     )
 
 
-class _Reader:
+class _ByteReader:
     """A place in bytes; never goes beyond their end."""
 
     def __init__(self, data: bytes, at: int) -> None:
@@ -123,7 +123,7 @@ class _Reader:
         raise damaged("a number is longer than 64 bits")
 
 
-def _metadata(reader: _Reader) -> dict[str, bytes]:
+def _metadata(reader: _ByteReader) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     while count := reader.varint():
         if count < 0:

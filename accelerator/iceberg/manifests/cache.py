@@ -23,7 +23,7 @@ _SHARE = 16
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _CachedManifest:
     """One manifest's place in the cache. `lock` is held while it's decoded."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,7 +48,7 @@ class ManifestCache:
         self._budget = budget_bytes
         self._folder, self._folder_bytes = folder, folder_bytes
         self._written = 0
-        self._entries: OrderedDict[Identity, _Entry] = OrderedDict()
+        self._entries: OrderedDict[Identity, _CachedManifest] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ class ManifestCache:
         """
         identity = Identity.of(manifest)
         with self._lock:
-            entry = self._entries.setdefault(identity, _Entry())
+            entry = self._entries.setdefault(identity, _CachedManifest())
             self._entries.move_to_end(identity)
         try:
             with entry.lock:
@@ -118,7 +118,7 @@ class ManifestCache:
             self._written = 0
         trim(folder, self._folder_bytes)
 
-    def _account(self, identity: Identity, entry: _Entry) -> None:
+    def _account(self, identity: Identity, entry: _CachedManifest) -> None:
         """Bring the entry's size up to date, and keep the budget."""
         columns = entry.columns
         with self._lock:
@@ -137,6 +137,6 @@ class ManifestCache:
                     self._resize(one, 0)
                     del self._entries[key]
 
-    def _resize(self, entry: _Entry, size: int) -> None:
+    def _resize(self, entry: _CachedManifest, size: int) -> None:
         self._bytes += size - entry.bytes
         entry.bytes = size

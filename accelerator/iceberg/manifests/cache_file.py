@@ -118,7 +118,7 @@ def read_file(
     except (KeyError, OSError, TypeError, ValueError):
         return None
     _touch(path)
-    return ManifestColumns(count, field_ids, _Kept(count, sections, path, decode), deletes)
+    return ManifestColumns(count, field_ids, _FileColumns(count, sections, path, decode), deletes)
 
 
 def trim(folder: Path, bytes_max: int) -> None:
@@ -185,7 +185,7 @@ class _Section:
         return 0 <= self.start <= self.start + self.size <= file_bytes
 
 
-class _Kept:
+class _FileColumns:
     """Columns of a file, each read and checked when it's first asked for."""
 
     def __init__(

@@ -79,7 +79,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class ManifestColumnStats:
     """Statistics of one column, a file per row: counts are int64, bounds Iceberg's bytes.
 
     Value counts hold nulls and NaN. Bounds may be truncated. Null is unknown.
@@ -195,17 +195,17 @@ class ManifestColumns:
             len(places), self.field_ids, Taken(self.source, to_arrow(places)), self.deletes
         )
 
-    def stats(self, field_id: int) -> Stats:
+    def stats(self, field_id: int) -> ManifestColumnStats:
         """Statistics of the column with that field id; all null where there are none."""
         if field_id not in self.field_ids:
             counts, bounds = pa.nulls(self.count, pa.int64()), pa.nulls(self.count, pa.binary())
-            return Stats(counts, counts, counts, bounds, bounds)
+            return ManifestColumnStats(counts, counts, counts, bounds, bounds)
         stored = self.source.column(stats_column(field_id))
         parts = [
             stored.field(number).cast(pa.int64() if number < COUNT_MAPS else pa.binary())
             for number in range(len(MAPS))
         ]
-        return Stats(*parts)
+        return ManifestColumnStats(*parts)
 
     @property
     def nbytes(self) -> int:

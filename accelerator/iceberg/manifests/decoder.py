@@ -38,7 +38,7 @@ from accelerator.iceberg.manifests.program import (
     MISSING,
     ROW_COUNTS,
     SUMMARY_LIST,
-    PartitionField,
+    PartitionTypeField,
     Program,
     list_program_for,
     program_for,
@@ -237,7 +237,7 @@ class _Reading:
         values, seen = self._arrays.scalars[place], self._arrays.seen[place].view(np.bool_)
         return (values, seen) if self._live is None else (values[self._live], seen[self._live])
 
-    def _partition(self, field: PartitionField) -> pa.Array:
+    def _partition(self, field: PartitionTypeField) -> pa.Array:
         values, seen = self._row(field.place)
         type_ = KINDS[field.kind]
         if field.kind == "null":

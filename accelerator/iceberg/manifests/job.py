@@ -1,7 +1,7 @@
 """Where manifests that aren't kept are decoded: here, or by a Spark job; and that job's answer.
 
-The rule (`Rule.weigh`) compares what both would take, by bytes, entries and the columns that come
-back. What a job gives is of one predicate, so it's never kept, and the next statement may need
+The rule (`JobRule.weigh`) compares what both would take, by bytes, entries and the columns that
+come back. What a job gives is of one predicate, so it's never kept, and the next statement may need
 another. So jobs are like rent: once those over a table have taken what decoding here takes, it's
 decoded here and kept, and at worst both together cost about twice what the better one had.
 """
@@ -81,7 +81,7 @@ KEPT = Decoding("cache", "all manifests are kept in memory or in the folder")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class JobRule:
     """The settings: `auto`, `always` or `never`, and how many bytes may be worth a job."""
 
     way: str = "never"
@@ -109,7 +109,7 @@ class Rule:
 class ManifestJobs:
     """The rule, the workers, and what was spent. `jobs` is None where there is no Spark at all."""
 
-    rule: Rule = field(default_factory=Rule)
+    rule: JobRule = field(default_factory=JobRule)
     jobs: Jobs | None = None
     _spent_s: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -130,7 +130,7 @@ _LEAST = {"null": 0, "float": 4, "double": 8}
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionField:
+class PartitionTypeField:
     """A field of the manifest's partition type. Dates and timestamps are their whole numbers."""
 
     field_id: int
@@ -149,7 +149,7 @@ class Program:
     ops: tuple[int, ...]
     depth: int
     places: Mapping[str, int]
-    partition: tuple[PartitionField, ...]
+    partition: tuple[PartitionTypeField, ...]
     summary: tuple[str, ...] = ()
 
     @property
@@ -193,7 +193,7 @@ class _Compiler:
         self._loops = 0
         self._depth = 0
         self._places: dict[str, int] = {}
-        self._partition: list[PartitionField] = []
+        self._partition: list[PartitionTypeField] = []
         self._has_partition = False
         self._summary: list[str] = []
         self._steps = 0
@@ -232,7 +232,7 @@ class _Compiler:
         self._emit(END)
         rows = len(self._places)
         partition = tuple(
-            PartitionField(one.field_id, one.kind, rows + one.place, one.symbols)
+            PartitionTypeField(one.field_id, one.kind, rows + one.place, one.symbols)
             for one in self._partition
         )
         for op in self._ops:  # rows of partition values stand behind the others
@@ -280,7 +280,7 @@ class _Compiler:
             raise unsupported(f"a partition field is of the type {type_name}")
         symbols = _symbols(self._resolved(plain)) if type_name == "enum" else ()
         place = len(self._partition)
-        self._partition.append(PartitionField(field_id, _KINDS[type_name], place, symbols))
+        self._partition.append(PartitionTypeField(field_id, _KINDS[type_name], place, symbols))
         wanted = frozenset({type_name})
         self._optional(
             schema,

@@ -276,7 +276,7 @@ class PinnedTable:
         from accelerator.iceberg.manifests.cache_file import Identity as Name
         from accelerator.iceberg.manifests.job import JobFailedError
         from accelerator.iceberg.pruning.manifest_task import (
-            Asked,
+            ManifestQuestion,
             from_bytes,
             surviving,
             survivors,
@@ -289,7 +289,7 @@ class PinnedTable:
         if jobs is None:
             raise JobFailedError("there is no Spark")
         uuids, misnamed = self._odd()
-        asked = Asked(
+        asked = ManifestQuestion(
             VERSION,
             self.metadata_location,
             dict(self.io_properties),

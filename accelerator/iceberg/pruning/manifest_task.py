@@ -38,7 +38,7 @@ _COUNT = b"count"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ManifestQuestion:
     """A question, and all that must be known of the table to answer it from its manifests.
 
     `release` is that of the package: workers that have another one refuse.
@@ -62,7 +62,7 @@ class Survivors:
     total: int
 
 
-def surviving(asked: Asked, manifests: Sequence[ManifestFile]) -> list[bytes]:
+def surviving(asked: ManifestQuestion, manifests: Sequence[ManifestFile]) -> list[bytes]:
     """What is left of each of the manifests, for `from_bytes`; a task of the job.
 
     Raises:
@@ -81,7 +81,9 @@ def surviving(asked: Asked, manifests: Sequence[ManifestFile]) -> list[bytes]:
     ]
 
 
-def survivors(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) -> Survivors:
+def survivors(
+    asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns
+) -> Survivors:
     """What is left of one manifest."""
     keep = _kept(asked, manifest, columns)
     field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
@@ -121,7 +123,7 @@ def _names(field_ids: Iterable[int]) -> tuple[str, ...]:
     return (*_KEPT, PARTITION, *map(stats_column, field_ids))
 
 
-def _kept(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
+def _kept(asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
     source = ColumnarFiles(
         [manifest], lambda _: columns, asked.identity, transforms=asked.transforms
     )

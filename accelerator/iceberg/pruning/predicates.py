@@ -22,7 +22,7 @@ from indexes.question import Among, Compare, IsNull, Like, Question, Tokens, Wit
 from indexes.row_verdict import RowVerdict
 from rewrite import types
 from rewrite.ir.expr import Call, Column, Expr, Literal
-from rewrite.ir.regex_literals import Reading, reading_of
+from rewrite.ir.regex_literals import LiteralRuns, reading_of
 from rewrite.ir.timestamps import micros_of
 
 _TEXT_TESTS = types.TEXT_TESTS - {"like"}
@@ -40,7 +40,7 @@ _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
 
 
-class Told(Protocol):
+class ColumnEvidence(Protocol):
     """One column in n files."""
 
     @property
@@ -61,24 +61,24 @@ class Told(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BoundsAlone:
-    """A `Told` of counts and bounds, and nothing else."""
+    """A `ColumnEvidence` of counts and bounds, and nothing else."""
 
     bounds: ColumnBounds
     buckets: Mapping[int, Buckets] = field(default_factory=dict)
     absences: Sequence[Absences] = ()
 
 
-class Statistics(Protocol):
+class EvidenceTable(Protocol):
     """What is known of n files, or of n row groups."""
 
     def __len__(self) -> int: ...
 
-    def column(self, field_id: int, type_: str) -> Told:
+    def column(self, field_id: int, type_: str) -> ColumnEvidence:
         """The column of that Spark type."""
         ...
 
 
-def judge(conjuncts: Sequence[Expr], statistics: Statistics) -> Verdict:
+def judge(conjuncts: Sequence[Expr], statistics: EvidenceTable) -> Verdict:
     """What is proven of the conjunction in each file; every column is of the one table."""
     files = len(statistics)
     return _conjunction(
@@ -167,7 +167,7 @@ def _ranges(conjuncts: Sequence[Expr]) -> list[Call]:
     ]
 
 
-def _compare(expr: Expr, statistics: Statistics) -> Verdict:
+def _compare(expr: Expr, statistics: EvidenceTable) -> Verdict:
     """A predicate over one column."""
     match expr:
         case Call(op="is_null", args=(Column() as column,)):
@@ -198,7 +198,7 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
     return Verdict.unknown(len(statistics))
 
 
-def _is_null(column: Column, statistics: Statistics) -> Verdict:
+def _is_null(column: Column, statistics: EvidenceTable) -> Verdict:
     known = _statistics(column, statistics)
     found = is_null(known.bounds)
     for absences in known.absences:
@@ -272,7 +272,7 @@ def _within(low: Expr, high: Expr) -> tuple[Column, Question] | None:
     return None
 
 
-def _asked(expr: Expr, statistics: Statistics) -> Verdict:
+def _asked(expr: Expr, statistics: EvidenceTable) -> Verdict:
     """What indexes alone know of a predicate."""
     asked = question_of(expr)
     found = Verdict.unknown(len(statistics))
@@ -287,7 +287,7 @@ def _constant(item: Expr, column: Column) -> Any:
     return _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE
 
 
-def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Verdict:
+def _among(column: Column, items: Sequence[Expr], statistics: EvidenceTable) -> Verdict:
     """A long list, looked through once for all files."""
     values = [
         _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE for item in items
@@ -300,7 +300,7 @@ def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Ver
     return _also_absent(found, known, Among(tuple(values)))
 
 
-def _also_absent(verdict: Verdict, known: Told, question: Question) -> Verdict:
+def _also_absent(verdict: Verdict, known: ColumnEvidence, question: Question) -> Verdict:
     """With what indexes prove: files without a row that answers; the others may have NULLs."""
     for absences in known.absences:
         absent = absences.absent(question)
@@ -311,7 +311,7 @@ def _also_absent(verdict: Verdict, known: Told, question: Question) -> Verdict:
     return verdict
 
 
-def _outside(known: Told, values: Sequence[Any], type_: str) -> Verdict:
+def _outside(known: ColumnEvidence, values: Sequence[Any], type_: str) -> Verdict:
     """What buckets prove: files in whose bucket none of the values is have none, and no NULL."""
     outside = np.zeros(len(known.bounds.rows), dtype=bool)
     for number, buckets in known.buckets.items():
@@ -321,7 +321,7 @@ def _outside(known: Told, values: Sequence[Any], type_: str) -> Verdict:
     return Verdict(no, outside, outside, no)
 
 
-def _like(column: Column, pattern: str, statistics: Statistics) -> Verdict:
+def _like(column: Column, pattern: str, statistics: EvidenceTable) -> Verdict:
     """A pattern without escapes, by what it begins with."""
     start = re.split("[%_]", pattern, maxsplit=1)[0].encode()
     rest = pattern[len(start.decode()) :]
@@ -350,7 +350,7 @@ def like_question(pattern: str) -> Like:
     return Like(runs, starts, ends, exact="_" not in pattern)
 
 
-def _text_test(expr: Expr, statistics: Statistics) -> Verdict:
+def _text_test(expr: Expr, statistics: EvidenceTable) -> Verdict:
     """ILIKE, RLIKE, contains, startswith and endswith."""
     asked = question_of(expr)
     if asked is None:
@@ -368,7 +368,7 @@ def _text_question(op: str, text: str) -> Like:
         found = like_question(text)
         return replace(found, folded=True) if op == "ilike" else found
     if op == "rlike":
-        read = reading_of(text) or Reading(())
+        read = reading_of(text) or LiteralRuns(())
         return Like(read.runs, read.starts, exact=False, folded=read.folded)
     runs = (text,) if text else ()
     return Like(runs, op == "startswith" and bool(runs), op == "endswith" and bool(runs))
@@ -387,7 +387,7 @@ def _token_question(op: str, text: str) -> Tokens | None:
     return Tokens(tokens, folded) if folded or tokens == (text,) else None
 
 
-def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:
+def _same(column: Column, literal: Literal, statistics: EvidenceTable) -> Verdict:
     """`<=>`, which is never NULL."""
     if literal.type == "void":
         return _is_null(column, statistics)
@@ -395,16 +395,16 @@ def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:
     return Verdict(equal.all_true, equal.none_true, equal.none_true, equal.all_true)
 
 
-def _equal(known: Told, value: Any, type_: str) -> Verdict:
+def _equal(known: ColumnEvidence, value: Any, type_: str) -> Verdict:
     found = compare(known.bounds, "=", value).also(_outside(known, [value], type_))
     return _also_absent(found, known, Among((value,)))
 
 
-def _statistics(column: Column, statistics: Statistics) -> Told:
+def _statistics(column: Column, statistics: EvidenceTable) -> ColumnEvidence:
     return statistics.column(column.field_id, column.type or "unknown")
 
 
-def _compared(column: Column, op: str, item: Expr, statistics: Statistics) -> Verdict:
+def _compared(column: Column, op: str, item: Expr, statistics: EvidenceTable) -> Verdict:
     files = len(statistics)
     if isinstance(item, Literal) and item.type == "void":
         return Verdict.constant(files, None)

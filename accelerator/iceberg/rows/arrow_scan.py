@@ -22,7 +22,7 @@ from accelerator.iceberg.rows.readable import WithSchema
 from accelerator.iceberg.tables.data_file import LiveFile
 
 
-class Scanned(WithSchema, Protocol):
+class ScanTable(WithSchema, Protocol):
     """What reading needs of a pinned table."""
 
     @property
@@ -39,7 +39,7 @@ class Scanned(WithSchema, Protocol):
 class WholeFiles:
     """Reads files of one pinned table under a part of its schema."""
 
-    def __init__(self, pinned: Scanned, schema: Schema) -> None:
+    def __init__(self, pinned: ScanTable, schema: Schema) -> None:
         self.io = file_io(pinned.metadata_location, pinned.io_properties)
         # ArrowScan asks the current schema about the table: make it the pinned one.
         update = {"current_schema_id": pinned.schema.schema_id}

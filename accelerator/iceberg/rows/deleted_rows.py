@@ -20,7 +20,7 @@ from accelerator.iceberg.rows.readable import check_readable
 from accelerator.iceberg.tables.data_file import LiveFile
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.arrow_scan import Scanned
+    from accelerator.iceberg.rows.arrow_scan import ScanTable
     from accelerator.iceberg.rows.equality_deletes import EqualityDeletes
 
 _THREADS_MAX = 8
@@ -33,7 +33,7 @@ _NAMES = "schema.name-mapping.default"
 class DeletedRows:
     """Of one pinned table; threads may share it."""
 
-    def __init__(self, pinned: Scanned) -> None:
+    def __init__(self, pinned: ScanTable) -> None:
         self._pinned = pinned
 
     def of(self, file: LiveFile) -> Positions:

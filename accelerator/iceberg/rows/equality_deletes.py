@@ -22,7 +22,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from accelerator.iceberg.io import Inputs, inputs_for
-from accelerator.iceberg.rows.arrow_scan import Scanned, WholeFiles
+from accelerator.iceberg.rows.arrow_scan import ScanTable, WholeFiles
 from accelerator.iceberg.rows.stored_types import FIELD_ID, check_types, lacked, unread
 from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 
@@ -34,7 +34,7 @@ _ONE_AT_A_TIME = threading.Lock()
 class EqualityDeletes:
     """Deleted positions of data files; keeps delete files while it lives."""
 
-    def __init__(self, pinned: Scanned) -> None:
+    def __init__(self, pinned: ScanTable) -> None:
         self._pinned = pinned
         self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
         self._files: dict[Hashable, pa.Table] = {}

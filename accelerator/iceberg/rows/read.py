@@ -20,7 +20,7 @@ from pyiceberg.schema import Schema
 from accelerator.common.arrow.spark_types import row_width
 from accelerator.errors import UnknownColumnError
 from accelerator.iceberg.errors import NeedsSparkError
-from accelerator.iceberg.rows.arrow_scan import Scanned, WholeFiles
+from accelerator.iceberg.rows.arrow_scan import ScanTable, WholeFiles
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
 from accelerator.iceberg.rows.readable import check_readable
 from accelerator.iceberg.rows.stored_types import check_types
@@ -32,7 +32,7 @@ _SPARK_ONLY_TYPES = ("uuid", "variant", "unknown", "time", "geometry", "geograph
 _THREADS_MAX = 8
 
 
-class Pinned(Scanned, Protocol):
+class Pinned(ScanTable, Protocol):
     """What reading needs of a pinned table."""
 
     @property

@@ -44,7 +44,7 @@ _Made = TypeVar("_Made")
 
 
 @dataclass(slots=True)
-class Counted:
+class ReadCounter:
     """What a reader has read: row groups, and bytes of their column chunks as stored."""
 
     groups: set[tuple[str, int]] = field(default_factory=set)
@@ -120,7 +120,7 @@ class GroupReader:
         self._types = {
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
         }
-        self.counted = Counted()
+        self.counted = ReadCounter()
         self._floats = frozenset(c.field_id for c in columns if c.type in _FLOATING)
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
@@ -175,7 +175,9 @@ class GroupReader:
 class OpenFile:
     """A data file as groups of rows; `fixed` is what its partition fixes, by field id."""
 
-    def __init__(self, file: LiveFile, fixed: Mapping[int, pa.Scalar], counted: Counted) -> None:
+    def __init__(
+        self, file: LiveFile, fixed: Mapping[int, pa.Scalar], counted: ReadCounter
+    ) -> None:
         self.file, self._fixed, self._counted = file, fixed, counted
         self._lock = threading.Lock()
 
@@ -239,7 +241,7 @@ class _Whole(OpenFile):
         file: LiveFile,
         pinned: ReadTable,
         fixed: Mapping[int, pa.Scalar],
-        counted: Counted,
+        counted: ReadCounter,
     ) -> None:
         super().__init__(file, fixed, counted)
         self._pinned = pinned

@@ -26,14 +26,14 @@ _THREADS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class ParquetFooter:
     """What the end of a Parquet file says: its columns and how many rows it has."""
 
     schema: pa.Schema
     rows: int
 
 
-_FOOTERS: Recent[Footer] = Recent(1 << 16)
+_FOOTERS: Recent[ParquetFooter] = Recent(1 << 16)
 """By path and size: data files never change."""
 _SCHEMAS: Recent[pa.Schema] = Recent(1024)
 """By their own bytes: files of one writer share theirs."""
@@ -54,10 +54,10 @@ def check_types(inputs: Inputs, files: Sequence[LiveFile], wanted: pa.Schema) ->
             raise ValueError(f"{path} has {name} as {footer.schema.field(name).type}")
 
 
-def footers(inputs: Inputs, files: Sequence[LiveFile]) -> Mapping[str, Footer]:
+def footers(inputs: Inputs, files: Sequence[LiveFile]) -> Mapping[str, ParquetFooter]:
     """The footers of those that are Parquet, by path, side by side; each is read once."""
     parquet = {file.path: file for file in files if file.file_format == "parquet"}
-    found: dict[str, Footer] = {}
+    found: dict[str, ParquetFooter] = {}
     fresh: list[LiveFile] = []
     for path, file in parquet.items():
         known = _FOOTERS.get((path, file.size_bytes))
@@ -111,7 +111,7 @@ def _has_id(field: pa.Field) -> bool:
     return FIELD_ID in (field.metadata or {})
 
 
-def _footer(inputs: Inputs, file: LiveFile) -> Footer:
+def _footer(inputs: Inputs, file: LiveFile) -> ParquetFooter:
     path = local_path(file.path)
     if path is not None:
         read = pq.read_metadata(path)
@@ -120,7 +120,7 @@ def _footer(inputs: Inputs, file: LiveFile) -> Footer:
             read = pq.read_metadata(cast(BinaryIO, stream))
     schema = read.schema.to_arrow_schema()
     schema = _SCHEMAS.get_or(schema.serialize().to_pybytes(), lambda: schema)
-    found = Footer(schema, read.num_rows)
+    found = ParquetFooter(schema, read.num_rows)
     return _FOOTERS.get_or((file.path, file.size_bytes), lambda: found)
 
 

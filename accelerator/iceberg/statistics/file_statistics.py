@@ -52,7 +52,7 @@ ZERO_PARTITION = "a floating zero as a partition"
 
 
 @dataclass(frozen=True)
-class Told:
+class FileColumn:
     """What manifest entries say of one column: counts, `UNKNOWN` where they don't, and bounds."""
 
     values: Numbers
@@ -62,11 +62,11 @@ class Told:
     upper: pa.Array
 
 
-class Source(Protocol):
+class LiveFilesSource(Protocol):
     """The live files of a snapshot, in an order of its own; arrays have one item a file."""
 
     @property
-    def pieces(self) -> Sequence[slice | Source]:
+    def pieces(self) -> Sequence[slice | LiveFilesSource]:
         """Its files in order: runs of the files of the state that it was made after, and others.
 
         Empty where it was made after none.
@@ -98,7 +98,7 @@ class Source(Protocol):
         """Whether the file's path stands once among them."""
         ...
 
-    def told(self, field_id: int) -> Told:
+    def told(self, field_id: int) -> FileColumn:
         """What the entries say of a column; bounds are Iceberg's bytes."""
         ...
 
@@ -125,7 +125,7 @@ class Source(Protocol):
         """The files themselves."""
         ...
 
-    def some(self, chosen: Flags) -> Source:
+    def some(self, chosen: Flags) -> LiveFilesSource:
         """These files alone."""
         ...
 
@@ -209,7 +209,7 @@ class FileStatistics:
 
     def __init__(
         self,
-        source: Source,
+        source: LiveFilesSource,
         uuids: Set[int] = frozenset(),
         misnamed: Set[int] = frozenset(),
         earlier: FileStatistics | None = None,
@@ -297,7 +297,7 @@ class FileStatistics:
             oddities=frozenset().union(*(piece.oddities for piece in pieces)),
         )
 
-    def _made(self, key: tuple[int, str], source: Source) -> ColumnStatistics:
+    def _made(self, key: tuple[int, str], source: LiveFilesSource) -> ColumnStatistics:
         field_id, type_ = key
         uuids, misnamed = self._odd
         rows, files = source.rows, len(source.rows)
@@ -336,7 +336,7 @@ class FileStatistics:
             upper = pc.if_else(mask, constant, upper)
             nulls = np.where(given, np.where(is_null, rows, 0), nulls)
             nans = np.where(given, 0, nans)
-        so_far = _Known(
+        so_far = _ColumnBounds(
             lower, upper, nulls, nans, np.ones(files, dtype=bool), contradicts, oddities=odd
         )
         buckets: dict[int, Buckets] = {}
@@ -423,7 +423,7 @@ def _filled(found: ColumnStatistics, told: Further, type_: str) -> ColumnStatist
 
 
 @dataclass(frozen=True)
-class _Known:
+class _ColumnBounds:
     """What is known of a column; `own`: the bounds are the file's, not of its partition."""
 
     lower: pa.Array
@@ -434,7 +434,7 @@ class _Known:
     contradicts: bool
     oddities: frozenset[str]
 
-    def with_partition(self, derived: Derived, rows: Numbers, type_: str) -> _Known:
+    def with_partition(self, derived: Derived, rows: Numbers, type_: str) -> _ColumnBounds:
         """With what the values of a transform say as well."""
         valid = flags(derived.values.is_valid())
         valued, empty = derived.given & valid, derived.given & ~valid
@@ -458,7 +458,7 @@ class _Known:
             upper = _further(upper, between.upper, "less")
         found = self.contradicts or bool(wrong.any())
         odd = self.oddities | _oddities(derived, type_)
-        return _Known(lower, upper, nulls, nans, own, found, odd)
+        return _ColumnBounds(lower, upper, nulls, nans, own, found, odd)
 
 
 def _fixed_oddities(given: Flags, constant: pa.Array) -> frozenset[str]:
@@ -521,9 +521,9 @@ def held_bytes(array: npt.NDArray[Any]) -> int:
     return array.itemsize if array.strides == (0,) else array.nbytes
 
 
-def _nothing(files: int) -> Told:
+def _nothing(files: int) -> FileColumn:
     unknown, unbounded = np.full(files, UNKNOWN, dtype=np.int64), pa.nulls(files, pa.binary())
-    return Told(unknown, unknown, unknown, unbounded, unbounded)
+    return FileColumn(unknown, unknown, unknown, unbounded, unbounded)
 
 
 def misnamed(metadata: TableMetadata) -> set[int]:

@@ -31,7 +31,7 @@ _INT_MAX = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class PuffinBlob:
     """What a footer says of a blob; `length` bytes at `offset`, compressed where `codec` says."""
 
     type: str
@@ -54,7 +54,7 @@ class Described:
         }
 
 
-def written(blobs: Sequence[tuple[Described, bytes]], created_by: str) -> tuple[bytes, int]:
+def written(blobs: Sequence[tuple[PuffinBlob, bytes]], created_by: str) -> tuple[bytes, int]:
     """A file of these blobs, each as it is given, and how many bytes of it are the footer.
 
     Where a blob lies is set here, whatever it was given with; its codec is told as it is.
@@ -73,7 +73,7 @@ def written(blobs: Sequence[tuple[Described, bytes]], created_by: str) -> tuple[
     return bytes(body) + footer, len(footer)
 
 
-def footer_of(read: Read, size: int) -> tuple[Described, ...]:
+def footer_of(read: Read, size: int) -> tuple[PuffinBlob, ...]:
     """The blobs of a file of that many bytes; mostly by one read. ValueError."""
     if size < 2 * len(MAGIC) + _END:
         raise ValueError(f"a Puffin file can't have {size} bytes")
@@ -99,7 +99,7 @@ def footer_of(read: Read, size: int) -> tuple[Described, ...]:
         raise ValueError(f"the footer can't be read: {error!r}") from None
 
 
-def _described(one: Mapping[str, Any], end: int) -> Described:
+def _described(one: Mapping[str, Any], end: int) -> PuffinBlob:
     properties = dict(one.get("properties") or {})
     codec = one.get("compression-codec")
     texts = (one["type"], *properties, *properties.values(), codec or "")
@@ -109,7 +109,7 @@ def _described(one: Mapping[str, Any], end: int) -> Described:
     offset, length = _whole(one["offset"]), _whole(one["length"])
     if offset < len(MAGIC) or length < 0 or offset + length > end:
         raise ValueError(f"a blob of {length} bytes at {offset}")
-    return Described(
+    return PuffinBlob(
         one["type"],
         tuple(map(_whole, fields)),
         _whole(one["snapshot-id"]),
@@ -127,14 +127,14 @@ def _whole(number: object) -> int:
     return number
 
 
-def stored(read: Read, blob: Described) -> bytes:
+def stored(read: Read, blob: PuffinBlob) -> bytes:
     """The blob's bytes as the file has them; ValueError where they're too many, or fewer."""
     if blob.length > BLOB_MAX:
         raise ValueError(f"a blob of {blob.length:,} bytes")
     return _exactly(read, blob.offset, blob.length)
 
 
-def content(read: Read, blob: Described) -> bytes:
+def content(read: Read, blob: PuffinBlob) -> bytes:
     """The blob's bytes, decompressed; ValueError as for `stored`, and for other codecs."""
     data = stored(read, blob)
     if blob.codec is None:

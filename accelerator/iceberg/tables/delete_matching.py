@@ -92,13 +92,13 @@ class DeleteFiles:
         told = sum(column.nbytes for column in columns)
         return int(told + sum(array.nbytes for array in arrays) + 3 * len(self._rows))
 
-    def applied(self, files: Sequence[Listed]) -> Applied:
+    def applied(self, files: Sequence[Listed]) -> DeletesByFile:
         """What applies to the data files, in their order."""
         paths = _chunked([one.columns.path for one in files], pa.string())
         targets = _places(paths, self._names)
         reaches = np.concatenate([np.empty(0, np.int64), *(self._reached(one) for one in files)])
         sequence = _numbers([one.columns.sequence_number for one in files])
-        return Applied(self, sequence, targets, reaches)
+        return DeletesByFile(self, sequence, targets, reaches)
 
     def _reached(self, files: Listed) -> Numbers:
         known = self._partitions.get(files.spec_id)
@@ -169,16 +169,16 @@ class DeleteFiles:
         )
 
     @cached_property
-    def _by_target(self) -> _Groups:
-        return _Groups(self._target, len(self._names))
+    def _by_target(self) -> _GroupedRows:
+        return _GroupedRows(self._target, len(self._names))
 
     @cached_property
-    def _by_reach(self) -> _Groups:
-        return _Groups(self._reach, self._reaches)
+    def _by_reach(self) -> _GroupedRows:
+        return _GroupedRows(self._reach, self._reaches)
 
 
 @dataclass(frozen=True)
-class Applied:
+class DeletesByFile:
     """Delete files as they apply to data files; arrays have one item a data file."""
 
     deletes: DeleteFiles
@@ -197,10 +197,10 @@ class Applied:
         arrays = (self.sequence, self.targets, self.reaches)
         return self.deletes.nbytes + sum(array.nbytes for array in arrays)
 
-    def some(self, places: Numbers) -> Applied:
+    def some(self, places: Numbers) -> DeletesByFile:
         """As they apply to the data files at those places."""
         arrays = (self.sequence, self.targets, self.reaches)
-        return Applied(self.deletes, *(array[places] for array in arrays))
+        return DeletesByFile(self.deletes, *(array[places] for array in arrays))
 
     def refs(self, place: int) -> tuple[DeleteRef, ...]:
         """The delete files that apply to the data file at that place."""
@@ -209,7 +209,7 @@ class Applied:
         )
 
 
-class _Groups:
+class _GroupedRows:
     """Rows by the number of their group."""
 
     def __init__(self, groups: Numbers, count: int) -> None:

@@ -32,7 +32,13 @@ from pyiceberg.types import (
 )
 
 from accelerator.common.arrow.spark_types import arrow_type
-from accelerator.iceberg.manifests.columns import Bools, Int64s, ManifestColumns, Stats, validity
+from accelerator.iceberg.manifests.columns import (
+    Bools,
+    Int64s,
+    ManifestColumns,
+    ManifestColumnStats,
+    validity,
+)
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, decoded, joined_bytes
 from accelerator.iceberg.tables.schema import spark_type
@@ -216,7 +222,7 @@ def _of_manifest(
     table: FileTable,
     wanted: Iterable[Path],
 ) -> list[pa.Array]:
-    told: dict[str, Stats] = {}
+    told: dict[str, ManifestColumnStats] = {}
     found = []
     for path in wanted:
         if path[0] == PARTITION:
@@ -249,7 +255,7 @@ def _plain(manifest: ManifestFile, columns: ManifestColumns, name: str) -> pa.Ar
     return columns.equality_ids
 
 
-def _statistic(stats: Stats, name: str, leaf: _Leaf) -> pa.Array:
+def _statistic(stats: ManifestColumnStats, name: str, leaf: _Leaf) -> pa.Array:
     if name in BOUNDS:
         return _bounds(stats.lower if name == "lower_bound" else stats.upper, leaf)
     counts = (stats.value_counts, stats.null_counts, stats.nan_counts)

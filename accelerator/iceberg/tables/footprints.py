@@ -43,25 +43,27 @@ Check = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class MetadataLocation:
     """The newest metadata file of a table or view, and the properties that open its files."""
 
     location: str
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class Reading(Protocol):
+class MetadataReader(Protocol):
     """Reads metadata and manifests; CatalogError if it can't."""
 
-    def metadata(self, file: Located) -> Mapping[str, Any]:
+    def metadata(self, file: MetadataLocation) -> Mapping[str, Any]:
         """The JSON of a metadata file."""
         ...
 
-    def manifests(self, file: Located, snapshot: Mapping[str, Any]) -> Sequence[ManifestFile]:
+    def manifests(
+        self, file: MetadataLocation, snapshot: Mapping[str, Any]
+    ) -> Sequence[ManifestFile]:
         """The manifests of one snapshot of that JSON."""
         ...
 
-    def files(self, file: Located, manifest: ManifestFile) -> Sequence[str]:
+    def files(self, file: MetadataLocation, manifest: ManifestFile) -> Sequence[str]:
         """The paths of the live data and delete files in a manifest."""
         ...
 
@@ -84,7 +86,7 @@ class MetadataTraces:
 class Footprints:
     """The folders of tables. Threads may share it."""
 
-    def __init__(self, reading: Reading | None = None) -> None:
+    def __init__(self, reading: MetadataReader | None = None) -> None:
         self._reading = reading or LakeReading()
         self._traces: Recent[MetadataTraces] = Recent(1 << 16)
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(
@@ -92,17 +94,17 @@ class Footprints:
         )
         self._folders: Recent[frozenset[str]] = Recent(1 << 16, lambda _, x: len(x), 1 << 20)
 
-    def newest(self, table: Located) -> MetadataTraces:
+    def newest(self, table: MetadataLocation) -> MetadataTraces:
         """The folders by the newest metadata file alone."""
         return self._read(table, table.location)
 
-    def folders(self, table: Located, check: Check) -> frozenset[str]:
+    def folders(self, table: MetadataLocation, check: Check) -> frozenset[str]:
         """All folders that may have a file of the table."""
         newest = self.newest(table)
         history = self._history(table, newest, check)
         return newest.folders | (self.used(table, check) if history is None else history)
 
-    def used(self, table: Located, check: Check) -> frozenset[str]:
+    def used(self, table: MetadataLocation, check: Check) -> frozenset[str]:
         """The folders of the files that the table's metadata and snapshots name."""
         metadata = self._reading.metadata(table)
         found = {folder_of(one) for one in _own_files(table, metadata)}
@@ -118,7 +120,10 @@ class Footprints:
         return frozenset(found)
 
     def named(
-        self, table: Located, check: Check, wanted: Callable[[int], bool] = lambda _id: True
+        self,
+        table: MetadataLocation,
+        check: Check,
+        wanted: Callable[[int], bool] = lambda _id: True,
     ) -> Iterator[str]:
         """The files that snapshots name whose ids are `wanted`; a file may come again."""
         metadata = self._reading.metadata(table)
@@ -138,13 +143,13 @@ class Footprints:
                     yield path
                     yield from self._reading.files(table, manifest)
 
-    def snapshot_ids(self, table: Located) -> frozenset[int]:
+    def snapshot_ids(self, table: MetadataLocation) -> frozenset[int]:
         """The ids of the table's snapshots."""
         metadata = self._reading.metadata(table)
         return frozenset(one["snapshot-id"] for one in _snapshots(table, metadata))
 
     def _history(
-        self, table: Located, newest: MetadataTraces, check: Check
+        self, table: MetadataLocation, newest: MetadataTraces, check: Check
     ) -> frozenset[str] | None:
         """The folders of all metadata files; None if they don't prove where all files lie."""
         found, seen = set(newest.folders), {table.location}
@@ -166,28 +171,30 @@ class Footprints:
             oldest, later = earlier[0], log[0]
         return None if is_anywhere or not _is_start(later) else frozenset(found)
 
-    def _read_all(self, table: Located, locations: Sequence[str]) -> list[MetadataTraces]:
+    def _read_all(self, table: MetadataLocation, locations: Sequence[str]) -> list[MetadataTraces]:
         if local_path(table.location) is not None or len(locations) == 1:
             return [self._read(table, one) for one in locations]
         with ThreadPoolExecutor(_THREADS) as pool:
             return list(pool.map(lambda one: self._read(table, one), locations))
 
-    def _read(self, table: Located, location: str) -> MetadataTraces:
+    def _read(self, table: MetadataLocation, location: str) -> MetadataTraces:
         def made() -> MetadataTraces:
-            file = Located(location, table.properties)
+            file = MetadataLocation(location, table.properties)
             return _traces(file, self._reading.metadata(file))
 
         # A Hadoop catalog that makes a table anew begins with v1.metadata.json again.
         reused = _HADOOP.fullmatch(location.rpartition("/")[2])
         return made() if reused else self._traces.get_or(location, made)
 
-    def _manifests(self, table: Located, snapshot: Mapping[str, Any]) -> tuple[ManifestFile, ...]:
+    def _manifests(
+        self, table: MetadataLocation, snapshot: Mapping[str, Any]
+    ) -> tuple[ManifestFile, ...]:
         path = snapshot.get("manifest-list")
         if path is None:
             return tuple(self._reading.manifests(table, snapshot))
         return self._lists.get_or(path, lambda: tuple(self._reading.manifests(table, snapshot)))
 
-    def _folders_of(self, table: Located, manifest: ManifestFile) -> frozenset[str]:
+    def _folders_of(self, table: MetadataLocation, manifest: ManifestFile) -> frozenset[str]:
         def made() -> frozenset[str]:
             return frozenset(map(folder_of, self._reading.files(table, manifest)))
 
@@ -195,18 +202,20 @@ class Footprints:
 
 
 class LakeReading:
-    """`Reading` of the files themselves."""
+    """`MetadataReader` of the files themselves."""
 
-    def metadata(self, file: Located) -> Mapping[str, Any]:
-        """See `Reading.metadata`."""
+    def metadata(self, file: MetadataLocation) -> Mapping[str, Any]:
+        """See `MetadataReader.metadata`."""
         with read_errors(f"the metadata at {file.location}", _HINT, file.properties):
             found = json.loads(read_metadata(file.location, file.properties))
         if not isinstance(found, dict):
             raise _unfit(file)
         return found
 
-    def manifests(self, file: Located, snapshot: Mapping[str, Any]) -> Sequence[ManifestFile]:
-        """See `Reading.manifests`; snapshots of format 1 may name them without a list."""
+    def manifests(
+        self, file: MetadataLocation, snapshot: Mapping[str, Any]
+    ) -> Sequence[ManifestFile]:
+        """See `MetadataReader.manifests`; snapshots of format 1 may name them without a list."""
         from accelerator.iceberg.manifests.reader import read_list
 
         inputs = inputs_for(file.location, file.properties)
@@ -217,8 +226,8 @@ class LakeReading:
             paths: list[str] = snapshot["manifests"]
             return [ManifestFile(one, len(read_bytes(inputs, one)), 0) for one in paths]
 
-    def files(self, file: Located, manifest: ManifestFile) -> Sequence[str]:
-        """See `Reading.files`."""
+    def files(self, file: MetadataLocation, manifest: ManifestFile) -> Sequence[str]:
+        """See `MetadataReader.files`."""
         from accelerator.iceberg.manifests.reader import read_manifest
 
         inputs = inputs_for(file.location, file.properties)
@@ -227,11 +236,11 @@ class LakeReading:
             return paths
 
 
-def _unfit(file: Located) -> CatalogError:
+def _unfit(file: MetadataLocation) -> CatalogError:
     return CatalogError(f"the metadata at {file.location} isn't a table's", hint=_HINT)
 
 
-def _traces(file: Located, metadata: Mapping[str, Any]) -> MetadataTraces:
+def _traces(file: MetadataLocation, metadata: Mapping[str, Any]) -> MetadataTraces:
     try:
         properties: Mapping[str, str] = metadata.get("properties") or {}
         log = tuple(one["metadata-file"] for one in metadata.get("metadata-log") or ())
@@ -260,7 +269,7 @@ def _traces(file: Located, metadata: Mapping[str, Any]) -> MetadataTraces:
         raise _unfit(file) from error
 
 
-def _own_files(file: Located, metadata: Mapping[str, Any]) -> list[str]:
+def _own_files(file: MetadataLocation, metadata: Mapping[str, Any]) -> list[str]:
     """The files that the metadata names by itself."""
     try:
         found = [file.location]
@@ -275,16 +284,18 @@ def _own_files(file: Located, metadata: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _snapshots(file: Located, metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _snapshots(file: MetadataLocation, metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return _listed(file, metadata, "snapshots")
 
 
-def _statistics(file: Located, metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _statistics(file: MetadataLocation, metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     kinds: Collection[str] = ("statistics", "partition-statistics")
     return [one for kind in kinds for one in _listed(file, metadata, kind)]
 
 
-def _listed(file: Located, metadata: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+def _listed(
+    file: MetadataLocation, metadata: Mapping[str, Any], key: str
+) -> list[Mapping[str, Any]]:
     """Objects that have the id of a snapshot, as every list here does."""
     found = metadata.get(key) or []
     if not isinstance(found, list) or not all(

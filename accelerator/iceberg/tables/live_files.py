@@ -27,8 +27,8 @@ from accelerator.iceberg.manifests.avro_container import damaged
 from accelerator.iceberg.manifests.columns import Int64s, ManifestColumns
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.statistics.file_statistics import (
+    FileColumn,
     Scalar,
-    Told,
     arrow_kind,
     big_endian,
     held_bytes,
@@ -37,8 +37,8 @@ from accelerator.iceberg.statistics.file_statistics import (
     slim,
 )
 from accelerator.iceberg.tables.data_file import LiveFile
-from accelerator.iceberg.tables.delete_matching import Applied, DeleteFiles, Listed
-from accelerator.iceberg.tables.partition_specs import Identity, Place
+from accelerator.iceberg.tables.delete_matching import DeleteFiles, DeletesByFile, Listed
+from accelerator.iceberg.tables.partition_specs import Identity, PartitionColumn
 from accelerator.iceberg.tables.transforms import Derived, Transform, Transforms
 from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.types import decimal_parts
@@ -85,7 +85,7 @@ class ColumnarFiles:
             self.rows = slim(_numbers([c.record_count for c in columns]))
             self.sizes = slim(_numbers([c.size_bytes for c in columns]))
             self._ends = np.cumsum([0, *(c.count for c in columns)]).tolist()
-        self._applied: Applied | None = None
+        self._applied: DeletesByFile | None = None
         self.vectored: Numbers = slim(np.zeros(len(self.rows), dtype=np.int64))
         if deletes is not None:
             self._applied = deletes.applied(
@@ -201,10 +201,10 @@ class ColumnarFiles:
         columns = self._load(self._manifests[place])
         return columns if self._chosen is None else columns.taken(self._chosen[place])
 
-    def told(self, field_id: int) -> Told:
+    def told(self, field_id: int) -> FileColumn:
         """See `Source.told`."""
         stats = [columns.stats(field_id) for columns in self._columns()]
-        return Told(
+        return FileColumn(
             _numbers([s.value_counts for s in stats]),
             _numbers([s.null_counts for s in stats]),
             _numbers([s.nan_counts for s in stats]),
@@ -346,7 +346,7 @@ class ColumnarFiles:
             )
         ]  # fmt: skip
 
-    def _kept(self, spec_id: int) -> Mapping[int, Place]:
+    def _kept(self, spec_id: int) -> Mapping[int, PartitionColumn]:
         """What the spec keeps as it is."""
         if spec_id not in self._identity:
             raise damaged(f"it's of the partition spec {spec_id}, which the table hasn't")
@@ -361,7 +361,7 @@ class ColumnarFiles:
         return [dict(zip(places, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def _child(columns: ManifestColumns, place: Place) -> pa.Array:
+def _child(columns: ManifestColumns, place: PartitionColumn) -> pa.Array:
     """A partition field's values."""
     name = str(place.field_id)
     if columns.partition.type.get_field_index(name) < 0:

@@ -20,14 +20,14 @@ from pyiceberg.types import DecimalType, IcebergType, NestedField, StructType
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionColumn:
     """A field of a partition spec by its own id, and the Iceberg type of what it's made of."""
 
     field_id: int
     kind: IcebergType | None = None
 
 
-Identity = Mapping[int, Mapping[int, Place]]
+Identity = Mapping[int, Mapping[int, PartitionColumn]]
 """By spec, where a table's field stands in the partition as it is."""
 
 
@@ -40,7 +40,7 @@ def identity_of(metadata: TableMetadata) -> Identity:
     # A schema may have thousands of fields: they are looked at where there's something to find.
     kinds = {f.field_id: f.field_type for f in _fields(metadata)} if any(kept.values()) else {}
     return {
-        spec_id: {f.source_id: Place(f.field_id, kinds.get(f.source_id)) for f in fields}
+        spec_id: {f.source_id: PartitionColumn(f.field_id, kinds.get(f.source_id)) for f in fields}
         for spec_id, fields in kept.items()
     }
 

@@ -31,7 +31,7 @@ Inode = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Place:
+class SearchFolder:
     """A folder. `links` is the depth to which symbolic links inside it are followed.
 
     Only links to folders matter, and only on local disks: a procedure that lists the folder lists
@@ -76,7 +76,7 @@ class Place:
         found = {x for one in (local, *self._targets) for x in map(_inode, _parents(one))}
         return frozenset(one for one in found if one is not None)
 
-    def has(self, other: Place) -> bool:
+    def has(self, other: SearchFolder) -> bool:
         """Returns whether the other is this folder, or may lie inside it."""
         if self._own & (other._own | other._above):
             return True
@@ -86,7 +86,7 @@ class Place:
             for outer, prefix in self._texts
         )
 
-    def meets(self, other: Place) -> bool:
+    def meets(self, other: SearchFolder) -> bool:
         """Returns whether one of both may lie inside the other."""
         return self.has(other) or other.has(self)
 

@@ -55,14 +55,14 @@ class Transform:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SpecField:
     """A field of a partition spec: how it's made, and its id."""
 
     transform: Transform
     field_id: int
 
 
-Transforms = Mapping[int, Mapping[int, Sequence[Made]]]
+Transforms = Mapping[int, Mapping[int, Sequence[SpecField]]]
 """By spec and table field, the partition's fields that are made from it; void ones say nothing."""
 
 
@@ -76,7 +76,7 @@ class Derived:
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """Between which values a file's are; null where that isn't known."""
 
     lower: pa.Array
@@ -85,13 +85,13 @@ class Range:
 
 def transforms_of(metadata: TableMetadata) -> Transforms:
     """The fields of every spec of the table."""
-    found: dict[int, dict[int, list[Made]]] = {}
+    found: dict[int, dict[int, list[SpecField]]] = {}
     for spec in metadata.specs().values():
         by_source = found.setdefault(spec.spec_id, {})
         for field in spec.fields:
             known = _known(field.transform)
             if known is not None:
-                by_source.setdefault(field.source_id, []).append(Made(known, field.field_id))
+                by_source.setdefault(field.source_id, []).append(SpecField(known, field.field_id))
     return found
 
 
@@ -106,7 +106,7 @@ def _known(transform: Any) -> Transform | None:
     return None if time is None else Transform(time[0])
 
 
-def range_of(derived: Derived, type_: str) -> Range | None:
+def range_of(derived: Derived, type_: str) -> ValueRange | None:
     """Where the values of a column of that Spark type are; None where nothing is said."""
     transform, values = derived.transform, derived.values
     if transform.kind in _UNITS and type_ in _TYPES_OF_TIMES:
@@ -119,11 +119,11 @@ def range_of(derived: Derived, type_: str) -> Range | None:
         # NaN is no bound.
         known = pc.invert(pc.is_nan(values)) if pa.types.is_floating(values.type) else None
         plain = values if known is None else pc.if_else(known, values, None)
-        return Range(plain, plain)
+        return ValueRange(plain, plain)
     return None
 
 
-def _times(kind: str, values: pa.Array, type_: str) -> Range:
+def _times(kind: str, values: pa.Array, type_: str) -> ValueRange:
     unit, limit = _UNITS[kind]
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     believed = flags(values.is_valid()) & (np.abs(numbers) < limit)
@@ -134,7 +134,7 @@ def _times(kind: str, values: pa.Array, type_: str) -> Range:
     first = np.where(rounded, numbers - 1, numbers)
     lower, upper = (_starts(n, unit, own) for n in (first, numbers + 1))
     mask = ~believed
-    return Range(pa.array(lower, mask=mask), pa.array(upper - 1, mask=mask))
+    return ValueRange(pa.array(lower, mask=mask), pa.array(upper - 1, mask=mask))
 
 
 def _starts(numbers: Numbers, unit: str, own: str) -> Numbers:
@@ -143,9 +143,9 @@ def _starts(numbers: Numbers, unit: str, own: str) -> Numbers:
     return starts
 
 
-def _numbers(values: pa.Array, width: int, type_: str) -> Range:
+def _numbers(values: pa.Array, width: int, type_: str) -> ValueRange:
     lower = pc.if_else(_is_certain(values, width, type_), values, pa.scalar(None, pa.int64()))
-    return Range(lower, pc.add(lower, width - 1))
+    return ValueRange(lower, pc.add(lower, width - 1))
 
 
 def _is_certain(values: pa.Array, width: int, type_: str) -> pa.BooleanArray:
@@ -161,10 +161,10 @@ def may_have_wrapped(derived: Derived, type_: str) -> bool:
     return bool((derived.given & ~flags(certain)).any())
 
 
-def _texts(values: pa.Array, width: int) -> Range:
+def _texts(values: pa.Array, width: int) -> ValueRange:
     cut = pc.equal(pc.utf8_length(values.cast(pa.string())), width)
     behind = pc.binary_join_element_wise(values, pa.scalar(_BEHIND), pa.scalar(b""))
-    return Range(values, pc.if_else(cut, behind, values))
+    return ValueRange(values, pc.if_else(cut, behind, values))
 
 
 @lru_cache(maxsize=4096)

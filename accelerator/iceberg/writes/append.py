@@ -74,7 +74,7 @@ _log = logging.getLogger("accelerator")
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendOutcome:
     """What an append came to; `snapshot_id` None: there were no rows, so nothing was committed.
 
     `repeated`: an append of the same key was there already, and this one changed nothing.
@@ -108,7 +108,7 @@ class Appending:
 
         return schema_to_pyarrow(self._table.schema(), include_field_ids=False)
 
-    def done(self) -> Appended | None:
+    def done(self) -> AppendOutcome | None:
         """What the append of the same key came to, if there was one."""
         return self._done(self._table)
 
@@ -155,7 +155,7 @@ class Appending:
                 partition_key=key,
             )
 
-    def commit(self) -> Appended:
+    def commit(self) -> AppendOutcome:
         """Makes all that was written visible, in one snapshot.
 
         Raises:
@@ -165,7 +165,7 @@ class Appending:
             CatalogError: the catalog refuses, or can't be asked.
         """
         if not self._files:
-            return Appended(None, 0, 0, 0)
+            return AppendOutcome(None, 0, 0, 0)
         began = self._table.metadata
         for number in range(_TRIES):
             if number:
@@ -196,7 +196,7 @@ class Appending:
             except OSError as error:
                 _log.warning("a file of an append stays until a full vacuum: %s", error)
 
-    def _tried(self) -> Appended | None:
+    def _tried(self) -> AppendOutcome | None:
         """The append, once it's committed; None where somebody else was first."""
         table = self._table
         # It retries by itself, without looking for the key: not here.
@@ -236,7 +236,7 @@ class Appending:
                 inputs_for(table.metadata_location, table.io.properties), snapshot.manifest_list
             )
 
-    def _looked_up(self, error: BaseException) -> Appended:
+    def _looked_up(self, error: BaseException) -> AppendOutcome:
         """What it came to though the catalog's answer was lost. The files stay: they may be named.
 
         AppendUnknownError where the catalog doesn't have it by now, since it may still come.
@@ -249,9 +249,9 @@ class Appending:
                 f"whether the rows are in {self._name} now isn't known: {_said(error)}",
                 hint="send it again, with the same key: it's appended once",
             ) from error
-        return Appended(known.snapshot_id, known.rows, known.files, known.bytes)
+        return AppendOutcome(known.snapshot_id, known.rows, known.files, known.bytes)
 
-    def _done(self, table: Table) -> Appended | None:
+    def _done(self, table: Table) -> AppendOutcome | None:
         """Looks for the key among the snapshots that led to the current one."""
         metadata = table.metadata
         by_id = {one.snapshot_id: one for one in metadata.snapshots}
@@ -267,7 +267,7 @@ class Appending:
                         f"other rows were appended to {self._name} under that key",
                         hint="give each append a key of its own, and repeat one as it was",
                     )
-                return Appended(
+                return AppendOutcome(
                     current,
                     _number(told, "added-records"),
                     _number(told, "added-data-files"),
@@ -393,8 +393,8 @@ def _said(error: BaseException) -> str:
     return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
 
 
-def _appended(snapshot_id: int, files: Sequence[DataFile]) -> Appended:
-    return Appended(
+def _appended(snapshot_id: int, files: Sequence[DataFile]) -> AppendOutcome:
+    return AppendOutcome(
         snapshot_id,
         sum(one.record_count for one in files),
         len(files),

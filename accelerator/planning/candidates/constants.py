@@ -14,7 +14,7 @@ from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.errors import EngineError, RaisesError, RowRaisedError
 from accelerator.planning.plans import ConstantsPlan
 from cubes.may_raise import may_raise
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.bind.null_folding import check_folded
 from rewrite.bind.select import bind_output
 from rewrite.ir.expr import Call, walk
@@ -50,7 +50,7 @@ def _is_empty(tree: exp.Expression) -> bool:
 
 def plan_constants(tree: exp.Expression, zone: str | None) -> ConstantsPlan:
     """The plan; DeclinedError for what only Spark is known to compute."""
-    names = Names((), zone=zone)
+    names = ColumnScope((), zone=zone)
     empty = _is_empty(tree)
     if empty:
         typed = _nulls(tree.expressions)

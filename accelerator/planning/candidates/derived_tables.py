@@ -18,6 +18,7 @@ from accelerator.common.config.config import Config
 from accelerator.iceberg import Pin
 from accelerator.iceberg.pruning.spark_doubts import may_be_doubtful, pruning_doubt_above
 from accelerator.planning.plans import (
+    Attempt,
     CoverPlan,
     DuckDBRun,
     Input,
@@ -26,7 +27,6 @@ from accelerator.planning.plans import (
     PlainPlan,
     Plan,
     RowsPlan,
-    Tried,
 )
 from accelerator.planning.sources.duckdb_text import check_deletes
 from accelerator.planning.tolerance import averages_by_order
@@ -40,7 +40,7 @@ from rewrite.ir.block import Block
 from rewrite.ir.expr import Aggregate, Column, Expr, columns, transform, walk
 from rewrite.ir.row_block import RowBlock
 from rewrite.reason import Declined, DeclinedError
-from rewrite.rules.derived_tables import Answer, Answers, Beside, Nested
+from rewrite.rules.derived_tables import Answers, Beside, DerivedTable, Nested
 from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def plan_nested(
         declined = Declined("engine_unavailable", "Derived tables are put together in DuckDB.")
         return PlainPlan(declined)
     plans: dict[str, Input] = {}
-    found: dict[int, Tried] = {}  # by identity: a SELECT that is read twice was tried once
+    found: dict[int, Attempt] = {}  # by identity: a SELECT that is read twice was tried once
     for name, inner in split.inner.items():
         plan = planned(inner)
         found.update((id(one), one) for one in plan.tried)
@@ -151,7 +151,7 @@ def _rows_in_from() -> Declined:
     return Declined("block_unsupported", "A derived table of rows that aren't grouped.")
 
 
-def answer_of(block: Block | RowBlock) -> Answer:
+def answer_of(block: Block | RowBlock) -> DerivedTable:
     """What is known of the block's answer; DeclinedError without Spark's names and types."""
     columns = []
     for output in block.outputs:
@@ -160,11 +160,11 @@ def answer_of(block: Block | RowBlock) -> Answer:
             raise DeclinedError("expression_not_proven", "A derived column's name or type.")
         columns.append((output.name, type_))
     if isinstance(block, RowBlock) or block.rows:
-        return Answer(columns)
+        return DerivedTable(columns)
     shown = [output.expr for output in block.outputs]
     if block.sets or any(key not in shown for key in block.keys):
-        return Answer(columns)
-    return Answer(columns, frozenset(shown.index(key) for key in block.keys))
+        return DerivedTable(columns)
+    return DerivedTable(columns, frozenset(shown.index(key) for key in block.keys))
 
 
 def is_inexact(plan: Input) -> bool:
@@ -227,7 +227,7 @@ def _check_floats(block: Block, plans: Mapping[str, Input]) -> None:
 def _over(
     block: Block,
     plans: dict[str, Input],
-    tried: tuple[Tried, ...],
+    tried: tuple[Attempt, ...],
 ) -> NestedPlan:
     refused = unsafe(block.conditions)
     if refused is None and block.rows and may_raise(block.results):
@@ -320,7 +320,7 @@ def _sources(plan: Input, column: Column) -> Iterator[tuple[Column, PinnedTable]
 def over_answers(
     block: Block,
     inputs: Sequence[Input],
-    tried: tuple[Tried, ...],
+    tried: tuple[Attempt, ...],
     *,
     branches: str = "",
 ) -> NestedPlan:

@@ -17,10 +17,10 @@ from accelerator.common.lru_cache import Recent
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.pruning.column_ranges import range_of
 from accelerator.iceberg.pruning.spark_doubts import joined_pruning_doubt
-from accelerator.planning.context import COUNTED_MAX, Parts, Scene
+from accelerator.planning.context import COUNTED_MAX, PlanContext, PlannerServices
 from accelerator.planning.dynamic_filters import key_predicates
-from accelerator.planning.plans import MANIFESTS, Tried
-from accelerator.planning.sources.choose import Candidate
+from accelerator.planning.plans import MANIFESTS, Attempt
+from accelerator.planning.sources.choose import CoverCandidate
 from accelerator.planning.sources.duckdb_text import duckdb_run, fields_used, tested_parts
 from cubes.degenerate.manifest_cube import Manifested, manifested
 from cubes.may_raise import unknown, unsafe
@@ -29,7 +29,7 @@ from rewrite.ir.block import Block
 from rewrite.ir.expr import Expr, columns, occurrences
 from rewrite.ir.integer_ranges import raises_nothing
 from rewrite.reason import Declined, DeclinedError
-from rewrite.rules.eliminate_joins import JoinElimination, Known, Reduced
+from rewrite.rules.eliminate_joins import JoinElimination, PinnedFacts, Reduced
 from rewrite.rules.push_through_joins import pushed
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ _TOLD = frozenset({"count", "min", "max"})
 
 
 def indexes_over(
-    table: PinnedTable, scene: Scene, parts: Parts, relates: Sequence[PinnedRelate] = ()
+    table: PinnedTable,
+    scene: PlanContext,
+    parts: PlannerServices,
+    relates: Sequence[PinnedRelate] = (),
 ) -> OverFiles:
     """Of that table; those on relate columns are there for `relates` alone."""
     uuid = table.facts.uuid
@@ -61,7 +64,7 @@ def indexes_over(
     return over
 
 
-def held_fields(table: PinnedTable, scene: Scene) -> frozenset[int]:
+def held_fields(table: PinnedTable, scene: PlanContext) -> frozenset[int]:
     """Of columns and relate columns whose values bitmaps keep."""
     registered = scene.stored.indexes_of(table.facts.uuid)
     return frozenset(one.field_id for one in registered if one.kind == "BITMAP")
@@ -90,7 +93,7 @@ class _Join:
 class JoinedSearch:
     """Covers joins; threads may share it."""
 
-    def __init__(self, config: Config, parts: Parts) -> None:
+    def __init__(self, config: Config, parts: PlannerServices) -> None:
         self._config, self._parts = config, parts
         self._relates: Recent[tuple[RelateColumn, ...]] = Recent()
 
@@ -98,9 +101,9 @@ class JoinedSearch:
         self,
         block: Block,
         pinned: Sequence[PinnedTable],
-        scene: Scene,
+        scene: PlanContext,
         unique: Callable[[PinnedTable, frozenset[int]], bool],
-    ) -> Tried | Candidate:
+    ) -> Attempt | CoverCandidate:
         """Without the files of the fact of which no row passes, and the dimensions that may go.
 
         The fact is the largest of the tables that aren't padded; one with relate columns comes
@@ -115,7 +118,7 @@ class JoinedSearch:
                 refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
         if refused is not None or not inner:
-            return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
+            return Attempt(MANIFESTS, refused or Declined("metadata_one_table"))
         fact = max(
             inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
         )
@@ -127,7 +130,7 @@ class JoinedSearch:
         )
 
     def own(
-        self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: Scene
+        self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: PlanContext
     ) -> tuple[tuple[Expr, ...], tuple[PinnedRelate, ...]]:
         """What WHERE and the joins say of the fact alone, and the relate columns in it.
 
@@ -146,7 +149,7 @@ class JoinedSearch:
         through: Mapping[int, tuple[int, ...]],
         fact: int,
         pinned: Sequence[PinnedTable],
-        scene: Scene,
+        scene: PlanContext,
     ) -> tuple[PinnedRelate, ...]:
         """Relate columns as the statement sees them."""
         from accelerator.artifacts.relate.index_validity import PinnedRelate
@@ -160,12 +163,12 @@ class JoinedSearch:
             for number, at in through.items()
         )
 
-    def _whole(self, join: _Join, scene: Scene, *keys: Expr) -> Tried | Candidate:
+    def _whole(self, join: _Join, scene: PlanContext, *keys: Expr) -> Attempt | CoverCandidate:
         """With all of its joins; `keys` are further conditions on the fact."""
         own = (*join.own, *keys)
         always = scene.reads_all(self._parts.choice, join.pinned)
         if not own and not always:
-            return Tried(MANIFESTS, Declined("metadata_no_file"))
+            return Attempt(MANIFESTS, Declined("metadata_no_file"))
         # Imports Arrow's compute module.
         from accelerator.planning.sources.compose import joined_candidate
 
@@ -178,7 +181,7 @@ class JoinedSearch:
         own: Sequence[Expr],
         used: Sequence[Expr],
         relates: Sequence[PinnedRelate],
-        scene: Scene,
+        scene: PlanContext,
     ) -> Survey:
         from accelerator.planning.survey import survey  # imports Arrow's compute module
 
@@ -189,7 +192,7 @@ class JoinedSearch:
         block: Block,
         fact: int,
         pinned: Sequence[PinnedTable],
-        scene: Scene,
+        scene: PlanContext,
         unique: Callable[[PinnedTable, frozenset[int]], bool],
     ) -> FactAlone | None:
         """What is asked of the fact in place of all its joins; None if any of these stays.
@@ -203,7 +206,7 @@ class JoinedSearch:
         search = self._elimination(join, scene)
         return None if search is None else self._alone(join, search, scene)
 
-    def _alone(self, join: _Join, search: JoinElimination, scene: Scene) -> FactAlone | None:
+    def _alone(self, join: _Join, search: JoinElimination, scene: PlanContext) -> FactAlone | None:
         table = join.table
         if not _may_be_told(join.block, join.fact, table, scene):
             return None
@@ -220,7 +223,7 @@ class JoinedSearch:
 
         return FactAlone(told.block, cube, asked, table.deleted, told, relates, _gone(join, told))
 
-    def _elimination(self, join: _Join, scene: Scene) -> JoinElimination | None:
+    def _elimination(self, join: _Join, scene: PlanContext) -> JoinElimination | None:
         """The search for dimensions that may go; None where it would find none."""
         block, fact, pinned = join.block, join.fact, join.pinned
         declared = self._declared(join.table, scene)
@@ -237,18 +240,18 @@ class JoinedSearch:
             (relate,) = self._pinned({number: at}, fact, pinned, scene)
             return relate.dimensions.never_null(relate.path)
 
-        return JoinElimination(block, fact, related, Known(unique, never_null))
+        return JoinElimination(block, fact, related, PinnedFacts(unique, never_null))
 
-    def _without_joins(self, join: _Join, scene: Scene) -> Candidate | None:
+    def _without_joins(self, join: _Join, scene: PlanContext) -> CoverCandidate | None:
         """Without the dimensions that the statement can do without; None where it needs all."""
         search = self._elimination(join, scene)
         if search is None:
             return None
-        found: Candidate | None = None
+        found: CoverCandidate | None = None
         alone = self._alone(join, search, scene) if self._declared(join.table, scene) else None
         if alone is not None:
             told = alone.candidate()
-            if isinstance(told, Candidate) and not told.cover.uncovered:
+            if isinstance(told, CoverCandidate) and not told.cover.uncovered:
                 found = told
         if found is None and self._config.engine != "spark" and not scene.by_spark:
             reduced = search.reduced()
@@ -256,7 +259,7 @@ class JoinedSearch:
                 found = self._by_rows(join, reduced, scene)
         return found
 
-    def _by_rows(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
+    def _by_rows(self, join: _Join, told: Reduced, scene: PlanContext) -> CoverCandidate | None:
         """The joins that are left over just the rows of which what is selected is TRUE."""
         # Imports Arrow's compute module.
         from accelerator.planning.sources.compose import joined_candidate
@@ -273,7 +276,7 @@ class JoinedSearch:
         found = joined_candidate(
             told.block, told.fact, asked, pinned, always=always, selected=told.selected
         )
-        if isinstance(found, Tried):
+        if isinstance(found, Attempt):
             return None
         if not (always or self._parts.choice.in_process(found.tried.bytes, pinned)):
             return None  # Spark reads whole files
@@ -285,7 +288,7 @@ class JoinedSearch:
             return None
         return found
 
-    def _keys(self, join: _Join, scene: Scene) -> Iterator[Expr]:
+    def _keys(self, join: _Join, scene: PlanContext) -> Iterator[Expr]:
         """What dimensions without relate columns leave of the fact's keys that have an index."""
         indexed = {one.field_id for one in scene.stored.indexes_of(join.table.facts.uuid)}
         told = {one.facts.uuid for relate in join.relates for one in relate.path.dimensions}
@@ -295,7 +298,7 @@ class JoinedSearch:
                 join.block, join.fact, join.pinned, indexed, through, self._parts.duckdb
             )
 
-    def _declared(self, table: PinnedTable, scene: Scene) -> dict[int, RelateColumn]:
+    def _declared(self, table: PinnedTable, scene: PlanContext) -> dict[int, RelateColumn]:
         """The relate columns of a table that have an index, by id."""
         if not any(key.startswith(PREFIX) for key in table.properties):
             return {}
@@ -304,7 +307,7 @@ class JoinedSearch:
         return {one.id: one for one in known if one.id in indexed}
 
 
-def _may_be_told(block: Block, fact: int, table: PinnedTable, scene: Scene) -> bool:
+def _may_be_told(block: Block, fact: int, table: PinnedTable, scene: PlanContext) -> bool:
     """Whether manifests and bitmaps may have what is shown of the fact's own columns."""
     if block.rows:
         return False

@@ -21,12 +21,12 @@ from accelerator.engines.choice import EngineChoice
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.pruning.column_ranges import range_of
 from accelerator.iceberg.statistics.file_statistics import is_ordered
-from accelerator.planning.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
-from accelerator.planning.plans.read_order import Reading
+from accelerator.planning.plans import MANIFESTS, Attempt, PlainPlan, RowsPlan
+from accelerator.planning.plans.read_order import ReadOrder
 from accelerator.planning.survey import Believed, OverFiles, Survey, survey
 from cubes.may_raise import may_raise, unsafe
 from indexes.bounds import Numbers
-from indexes.order import Direction, Key, needed, reading_order
+from indexes.order import Direction, FileOrderKey, needed, reading_order
 from rewrite.ir.expr import Call, Column
 from rewrite.ir.integer_ranges import RangeOf, raises_nothing
 from rewrite.ir.row_block import RowBlock
@@ -44,11 +44,11 @@ def plan_rows(
     """The plan; a plain one with a reason where neither manifests nor indexes help."""
     declined = _unsafe(block, range_of((pinned,)))
     if declined is not None:
-        return PlainPlan(declined, (Tried(MANIFESTS, declined),))
+        return PlainPlan(declined, (Attempt(MANIFESTS, declined),))
     known = survey(pinned, block.conjuncts, block.used, over)
     reading, decoding = _reading(block, known), known.decoding
     if isinstance(reading, Declined):
-        return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
+        return PlainPlan(reading, (Attempt(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
     most = _most_read(block, reading)
     # Under a limit what is read is known only when it's read.
@@ -56,7 +56,7 @@ def plan_rows(
     all_here = choice.in_process(most.bytes, [pinned])
     in_process = undone is None and (few or all_here)
     size = most.bytes if block.limit is None else reading.bytes
-    tried = Tried(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
+    tried = Attempt(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
     whole = len(reading) == known.total or most.is_sure
     if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
         declined = undone or Declined("metadata_no_file")
@@ -81,7 +81,7 @@ class _Most:
     is_sure: bool = False
 
 
-def _most_read(block: RowBlock, reading: Reading) -> _Most:
+def _most_read(block: RowBlock, reading: ReadOrder) -> _Most:
     if not block.is_any:
         return _Most(reading.bytes if block.limit is not None else reading.left.bytes)
     known, wanted, files = reading.known, _wanted(block) or 0, reading.files
@@ -131,18 +131,20 @@ def _not_in_process(block: RowBlock) -> Declined | None:
     return None
 
 
-def _reading(block: RowBlock, asked: Survey) -> Reading | Declined:
+def _reading(block: RowBlock, asked: Survey) -> ReadOrder | Declined:
     known = asked.believed(block.conjuncts, block.used)
     if isinstance(known, Declined):
         return known
     sure, wanted = _surely(known), _wanted(block)
     bounded = ((known.of(column), direction) for column, direction in bounded_keys(block))
-    keys = tuple(Key(told.bounds, direction) for told, direction in bounded if told is not None)
+    keys = tuple(
+        FileOrderKey(told.bounds, direction) for told, direction in bounded if told is not None
+    )
     chosen = needed(keys, ~known.none_pass, sure, wanted)
     files, selection = reading_order(keys, chosen), known.selection()
     if block.is_any:
         files = _enough(files, sure, wanted or 0)
-    found = Reading(known, tuple(key.of(files) for key in keys), files, known.skipped, selection)
+    found = ReadOrder(known, tuple(key.of(files) for key in keys), files, known.skipped, selection)
     if selection is None or wanted is not None or len(files) > SELECTED_MAX:
         return found
     return found.selected()

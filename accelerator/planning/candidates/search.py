@@ -25,20 +25,20 @@ from accelerator.planning.candidates.derived_tables import plan_nested, rows_bes
 from accelerator.planning.candidates.joins import JoinedSearch, held_fields, indexes_over
 from accelerator.planning.candidates.set_operations import plan_set
 from accelerator.planning.candidates.splice import has_inner, plan_partial
-from accelerator.planning.context import COUNTED_MAX, Parts, Scene
+from accelerator.planning.context import COUNTED_MAX, PlanContext, PlannerServices
 from accelerator.planning.plans import (
     ALL_ROWS,
     MANIFESTS,
+    Attempt,
     CoverPlan,
     DuckDBRun,
     MergedPlan,
     PartialPlan,
     PlainPlan,
     Plan,
-    Tried,
 )
 from accelerator.planning.sources.aggregate_groups import cost_of_parts, plan_groups
-from accelerator.planning.sources.choose import Candidate, cheapest, cost, nearest
+from accelerator.planning.sources.choose import CoverCandidate, cheapest, cost, nearest
 from accelerator.planning.sources.cube import CubeCovers
 from accelerator.planning.sources.duckdb_text import check_raw, duckdb_run, tested_parts, types_now
 from accelerator.store import CubeRecord, RegistryVersion
@@ -83,7 +83,7 @@ Unique = Callable[[tuple[str, ...], At, frozenset[int]], bool]
 """What `Facts.unique` asks: of a table's state, by its name, and the field ids of columns."""
 
 
-class _Seen(Facts):
+class _RememberedFacts(Facts):
     """Passes questions on to a pin and remembers which tables were asked for."""
 
     def __init__(self, pin: Pin, context: SessionContext, unique: Unique | None = None) -> None:
@@ -103,23 +103,26 @@ class _Seen(Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlan:
     """A plan, and the tables that it depends on: all that were asked for, also where it's plain."""
 
     plan: Plan
     names: Names
 
 
+_SelectKey = tuple[int, bool, bool]
+"""A tree's identity, and what Spark will do with its plan."""
+
+
 @dataclass(slots=True)
 class _Selects:
-    """Of one statement: how many SELECTs were planned, and each with what was found of it.
+    """State of one statement: the number of SELECTs planned so far, and the plan of each.
 
-    Trees are kept by identity, what Spark will do with the plan, and themselves, so that no other
-    takes their place.
+    It contains the trees themselves, so that none takes another's identity.
     """
 
     planned: int = 0
-    found: dict[tuple[int, bool, bool], tuple[exp.Expression, Found]] = field(default_factory=dict)
+    found: dict[_SelectKey, tuple[exp.Expression, FoundPlan]] = field(default_factory=dict)
 
 
 class CubeSearch:
@@ -129,7 +132,7 @@ class CubeSearch:
         self,
         config: Config,
         context: SessionContext,
-        parts: Parts,
+        parts: PlannerServices,
     ) -> None:
         self._config, self._context, self._parts = config, context, parts
         self._joins = JoinedSearch(config, parts)
@@ -142,16 +145,16 @@ class CubeSearch:
 
         Nothing is unique here: that holds of a state alone, and a cube's definition outlives it.
         """
-        seen = _Seen(pin, self._context)
+        seen = _RememberedFacts(pin, self._context)
         return bind_block(tree, seen, zone), seen.names
 
-    def _seen(self, scene: Scene) -> _Seen:
+    def _seen(self, scene: PlanContext) -> _RememberedFacts:
         def unique(parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
             return self._is_unique(scene, _pinned(scene.pin, parts, at), field_ids)
 
-        return _Seen(scene.pin, self._context, unique)
+        return _RememberedFacts(scene.pin, self._context, unique)
 
-    def _is_unique(self, scene: Scene, table: PinnedTable, field_ids: frozenset[int]) -> bool:
+    def _is_unique(self, scene: PlanContext, table: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Counted, for tables that are quickly read, and where anything could come of it."""
         registry = scene.stored.registry
         if not (registry.cubes or registry.indexes) or table.size_bytes > COUNTED_MAX:
@@ -170,13 +173,13 @@ class CubeSearch:
             self._definitions = (registry.number, by_table)
         return by_table.get(table_uuid, [])
 
-    def plan(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+    def plan(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
         found = self._plan_inlined(sql, tree, scene)
         off = tuple(_switched_off(found, scene))
         return replace(found, plan=found.plan.also_tried(off)) if off else found
 
-    def _plan_inlined(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+    def _plan_inlined(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """With views as derived tables."""
         seen = self._seen(scene)
         try:
@@ -187,16 +190,16 @@ class CubeSearch:
                 return self._plan_text(sql, tree, scene)
             refused = refusal(scene.settings, text)
             if refused is not None:
-                return Found(PlainPlan(refused), seen.names)
+                return FoundPlan(PlainPlan(refused), seen.names)
             found = self._plan_text(text, parse(text), scene)
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), seen.names)
+            return FoundPlan(PlainPlan(error.declined), seen.names)
         except SqlglotError as error:
             declined = unparsed(error, "view_unsupported")
-            return Found(PlainPlan(declined), seen.names)
+            return FoundPlan(PlainPlan(declined), seen.names)
         return replace(found, names=tuple(dict.fromkeys((*seen.names, *found.names))))
 
-    def _views(self, scene: Scene, seen: _Seen) -> Views:
+    def _views(self, scene: PlanContext, seen: _RememberedFacts) -> Views:
         """Views by the names that no table has."""
 
         def view(parts: tuple[str, ...]) -> ViewFacts | None:
@@ -206,10 +209,10 @@ class CubeSearch:
 
         return view
 
-    def _plan_text(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+    def _plan_text(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         if is_constant(tree) and scene.only is None and self._config.engine != "spark":
             with suppress(DeclinedError):  # EXISTS (SELECT …) is none
-                return Found(plan_constants(tree, scene.settings.get("time_zone")), ())
+                return FoundPlan(plan_constants(tree, scene.settings.get("time_zone")), ())
         selects = _Selects()
         found = self._plan_tree(tree, scene, selects)
         if scene.only is not None or self._config.engine == "spark":
@@ -219,13 +222,18 @@ class CubeSearch:
         selects.planned = 0
         return self._partial(sql, tree, found, scene, selects)
 
-    def inside(self, scene: Scene) -> Scene:
+    def inside(self, scene: PlanContext) -> PlanContext:
         """Under what SELECTs are planned whose answers Spark works on with."""
         return replace(scene, by_spark=False, beside_spark=True)
 
     def _partial(
-        self, sql: str, tree: exp.Expression, found: Found, scene: Scene, selects: _Selects
-    ) -> Found:
+        self,
+        sql: str,
+        tree: exp.Expression,
+        found: FoundPlan,
+        scene: PlanContext,
+        selects: _Selects,
+    ) -> FoundPlan:
         names = list(found.names)
         seen, inside = self._seen(scene), self.inside(scene)
 
@@ -237,8 +245,8 @@ class CubeSearch:
         windowed = tree.find(exp.Window) is not None
         if not windowed and not has_inner(tree):
             return found
-        whole = cast(PlainPlan, found.plan)
-        plan: PartialPlan | PlainPlan = whole
+        plan: PartialPlan | PlainPlan
+        whole = plan = cast(PlainPlan, found.plan)
         try:
             text = Text(sql)
             by_groups = unfolded(text) if windowed else None
@@ -248,27 +256,29 @@ class CubeSearch:
             return found
         if isinstance(plan, PlainPlan):
             plan = plan_partial(text, tree, whole, seen, planned)
-        return Found(plan, tuple(dict.fromkeys((*names, *seen.names))))
+        return FoundPlan(plan, tuple(dict.fromkeys((*names, *seen.names))))
 
-    def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: _Selects) -> Found:
+    def _plan_tree(self, tree: exp.Expression, scene: PlanContext, selects: _Selects) -> FoundPlan:
         """A SELECT of the statement, planned once."""
         key = id(tree), scene.by_spark, scene.beside_spark
         if key not in selects.found:
             selects.found[key] = tree, self._plan_select(tree, scene, selects)
         return selects.found[key][1]
 
-    def _plan_select(self, tree: exp.Expression, scene: Scene, selects: _Selects) -> Found:
+    def _plan_select(
+        self, tree: exp.Expression, scene: PlanContext, selects: _Selects
+    ) -> FoundPlan:
         selects.planned += 1
         if selects.planned > SELECTS_MAX:
             declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
-            return Found(PlainPlan(declined), ())
+            return FoundPlan(PlainPlan(declined), ())
         tree = flattened(limited(tree))
         try:
             if isinstance(tree, exp.SetOperation) and scene.only is None:
                 return self._plan_set(tree, scene, selects)
             split = nested(tree) if scene.only is None else None
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), ())
+            return FoundPlan(PlainPlan(error.declined), ())
         if split is not None:
             return self._plan_nested(split, scene, selects)
         if scene.only is None and joins_rows(tree):
@@ -279,10 +289,10 @@ class CubeSearch:
         try:
             block = bind_block(tree, seen, scene.settings.get("time_zone"))
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), seen.names)
-        return Found(self._plan(block, scene), seen.names)
+            return FoundPlan(PlainPlan(error.declined), seen.names)
+        return FoundPlan(self._plan(block, scene), seen.names)
 
-    def _plan_set(self, tree: exp.SetOperation, scene: Scene, selects: _Selects) -> Found:
+    def _plan_set(self, tree: exp.SetOperation, scene: PlanContext, selects: _Selects) -> FoundPlan:
         """Queries under a set operator, and what sorts their rows; DeclinedError."""
         sorting = above(tree)
         if sorting is not None:
@@ -296,9 +306,9 @@ class CubeSearch:
 
         found = set_operation(tree)
         plan = plan_set(found, planned, self._config, by_spark=scene.by_spark)
-        return Found(plan, tuple(dict.fromkeys(names)))
+        return FoundPlan(plan, tuple(dict.fromkeys(names)))
 
-    def _plan_nested(self, split: Nested, scene: Scene, selects: _Selects) -> Found:
+    def _plan_nested(self, split: Nested, scene: PlanContext, selects: _Selects) -> FoundPlan:
         """A SELECT over others; what any of them depends on, all do."""
         names: list[tuple[tuple[str, ...], At]] = []
 
@@ -313,20 +323,20 @@ class CubeSearch:
 
         zone = scene.settings.get("time_zone")
         plan = plan_nested(split, planned, rows, self._config, zone, by_spark=scene.by_spark)
-        return Found(plan, tuple(dict.fromkeys(names)))
+        return FoundPlan(plan, tuple(dict.fromkeys(names)))
 
-    def _plan_joined_rows(self, tree: exp.Expression, scene: Scene) -> Found:
+    def _plan_joined_rows(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """Rows of a join; no cube has any."""
         seen = self._seen(scene)
         try:
             block = bind_joined(tree, seen, scene.settings.get("time_zone"))
             pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), seen.names)
+            return FoundPlan(PlainPlan(error.declined), seen.names)
         found = self._joined(block, pinned, scene)
-        if isinstance(found, Tried):
+        if isinstance(found, Attempt):
             declined = found.declined or Declined("metadata_no_file")
-            return Found(PlainPlan(declined, (found,)), seen.names)
+            return FoundPlan(PlainPlan(declined, (found,)), seen.names)
         plan = self._cube_plan(block, found, pinned, (found.tried,), scene)
         if isinstance(plan, CoverPlan) and plan.title == ALL_ROWS:
             declined = Declined("metadata_no_file")
@@ -335,24 +345,24 @@ class CubeSearch:
                 plan = PlainPlan(declined, (replace(found.tried, declined=declined),))
             else:
                 plan = replace(plan, reason=declined)
-        return Found(plan, seen.names)
+        return FoundPlan(plan, seen.names)
 
-    def _plan_rows(self, tree: exp.Expression, scene: Scene) -> Found:
+    def _plan_rows(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """The first rows of a table."""
-        seen = _Seen(scene.pin, self._context)
+        seen = _RememberedFacts(scene.pin, self._context)
         try:
             block = bind_rows(tree, seen, scene.settings.get("time_zone"))
             table = _pinned(scene.pin, block.occurrence.parts, block.occurrence.at)
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), seen.names)
+            return FoundPlan(PlainPlan(error.declined), seen.names)
         # Imports Arrow's compute module.
         from accelerator.planning.candidates.ordered_rows import plan_rows
 
         over = indexes_over(table, scene, self._parts)
         found = plan_rows(block, table, self._parts.choice, self._config, over)
-        return Found(found, seen.names)
+        return FoundPlan(found, seen.names)
 
-    def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
+    def plan_shape(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
         seen = self._seen(scene)
         try:
@@ -367,25 +377,27 @@ class CubeSearch:
         plan = self._plan(block, scene)
         if isinstance(plan, CoverPlan) and block.conjuncts and plan.chooses_files:
             return None  # and so does which files are read
-        return Found(plan, seen.names)
+        return FoundPlan(plan, seen.names)
 
-    def _may_be_manifested(self, block: Block, scene: Scene) -> bool:
+    def _may_be_manifested(self, block: Block, scene: PlanContext) -> bool:
         fact = block.occurrences[0]
         fixed = _pinned(scene.pin, fact.parts, fact.at).fixed_fields
         told = manifested(block, fixed)
         return isinstance(told, Manifested) and told.is_certain(fixed)
 
-    def _cubes(self, block: Block, scene: Scene) -> list[tuple[CubeRecord, CubeDefinition | None]]:
+    def _cubes(
+        self, block: Block, scene: PlanContext
+    ) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         uuids = dict.fromkeys(o.table.uuid for o in block.occurrences)
         registry = scene.stored.registry
         cubes = [pair for uuid in uuids for pair in self.cubes_of(uuid, registry)]
         return sorted(cubes, key=lambda pair: pair[0].name)
 
-    def _plan(self, block: Block, scene: Scene) -> Plan:
+    def _plan(self, block: Block, scene: PlanContext) -> Plan:
         pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
         cubes = self._cubes(block, scene)
-        tried: list[Tried] = []
-        found: list[Candidate] = []
+        tried: list[Attempt] = []
+        found: list[CoverCandidate] = []
         doubt: Declined | None = None
         if cubes:
             doubt = joined_pruning_doubt(block.tested, pinned)
@@ -396,15 +408,15 @@ class CubeSearch:
             if scene.only is not None and record.name != scene.only:
                 continue
             result = self._try(block, (record, cube), pinned, scene, doubt or covers)
-            tried.append(result if isinstance(result, Tried) else result.tried)
-            if isinstance(result, Candidate):
+            tried.append(result if isinstance(result, Attempt) else result.tried)
+            if isinstance(result, CoverCandidate):
                 found.append(result)
         reason = nearest(tried) or sum_of_texts(block) or Declined("cubes_none")
         if scene.only is None:
             covered = any(not one.cover.uncovered for one in found)
             by_manifests = self._by_manifests(block, pinned, scene, alone, sidecars=not covered)
-            tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
-            if isinstance(by_manifests, Candidate):
+            tried.append(by_manifests if isinstance(by_manifests, Attempt) else by_manifests.tried)
+            if isinstance(by_manifests, CoverCandidate):
                 found.append(by_manifests)
         while True:
             best = cheapest(found)
@@ -427,8 +439,8 @@ class CubeSearch:
         self,
         block: Block,
         cubes: Sequence[tuple[CubeRecord, CubeDefinition | None]],
-        tried: Sequence[Tried],
-        scene: Scene,
+        tried: Sequence[Attempt],
+        scene: PlanContext,
     ) -> MergedPlan | None:
         """The block by several cubes that have its aggregates between them."""
         if scene.by_spark or self._config.engine == "spark":
@@ -440,28 +452,28 @@ class CubeSearch:
         self,
         block: Block,
         pinned: tuple[PinnedTable, ...],
-        scene: Scene,
+        scene: PlanContext,
         alone: Callable[[int], FactAlone | Declined],
         *,
         sidecars: bool,
-    ) -> Tried | Candidate:
+    ) -> Attempt | CoverCandidate:
         """Where a cube answers without a raw file, sidecars aren't worth asking."""
         if len(block.occurrences) > 1:
             if not sidecars:
-                return Tried(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
+                return Attempt(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
             return self._joined(block, pinned, scene)
         told = alone(0) if sidecars else self._of_one(block, pinned[0], scene, sidecars=False)
         if isinstance(told, Declined):
-            return Tried(MANIFESTS, told)
+            return Attempt(MANIFESTS, told)
         always = sidecars and self._reads_all(pinned, scene)
         return told.candidate(sidecars=sidecars, always=always)
 
-    def _reads_all(self, pinned: Sequence[PinnedTable], scene: Scene) -> bool:
+    def _reads_all(self, pinned: Sequence[PinnedTable], scene: PlanContext) -> bool:
         """Whether all rows of these tables may be read in process."""
         return scene.reads_all(self._parts.choice, pinned)
 
     def _of_one(
-        self, block: Block, table: PinnedTable, scene: Scene, *, sidecars: bool
+        self, block: Block, table: PinnedTable, scene: PlanContext, *, sidecars: bool
     ) -> FactAlone | Declined:
         """Who may tell the states of a block over that one table."""
         held = held_fields(table, scene) if sidecars else frozenset[int]()
@@ -485,7 +497,7 @@ class CubeSearch:
         return FactAlone(block, told, asked, table.deleted)
 
     def _alone(
-        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
+        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: PlanContext
     ) -> FactAlone | Declined:
         """Who may tell a block's states of its fact alone, whichever files a cube lacks."""
         if len(pinned) == 1:
@@ -494,11 +506,11 @@ class CubeSearch:
         return told or Declined("metadata_one_table")
 
     def _joined(
-        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
-    ) -> Tried | Candidate:
+        self, block: Block, pinned: tuple[PinnedTable, ...], scene: PlanContext
+    ) -> Attempt | CoverCandidate:
         return self._joins.candidate(block, pinned, scene, self._unique(scene))
 
-    def _unique(self, scene: Scene) -> Callable[[PinnedTable, frozenset[int]], bool]:
+    def _unique(self, scene: PlanContext) -> Callable[[PinnedTable, frozenset[int]], bool]:
         return lambda table, field_ids: self._is_unique(scene, table, field_ids)
 
     def _coverage(
@@ -507,7 +519,7 @@ class CubeSearch:
         cube: CubeDefinition,
         found: Match,
         pinned: Mapping[int, PinnedTable],
-        scene: Scene,
+        scene: PlanContext,
     ) -> Coverage:
         """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
         version = scene.stored.table(record.table_uuid)
@@ -530,7 +542,7 @@ class CubeSearch:
         return known
 
     def _holds(
-        self, cube: CubeDefinition, pinned: Mapping[int, PinnedTable], scene: Scene
+        self, cube: CubeDefinition, pinned: Mapping[int, PinnedTable], scene: PlanContext
     ) -> Holds:
         """What is asked of segments once a dimension has another snapshot."""
         known: list[SegmentsThatHold] = []
@@ -556,30 +568,32 @@ class CubeSearch:
         block: Block,
         tried: tuple[CubeRecord, CubeDefinition | None],
         pinned: tuple[PinnedTable, ...],
-        scene: Scene,
+        scene: PlanContext,
         covers: CubeCovers | Declined,
-    ) -> Tried | Candidate:
+    ) -> Attempt | CoverCandidate:
         """What the cube gives, or why it doesn't or none can."""
         record, cube = tried
         if record.disabled is not None:
-            return Tried(record.name, Declined("cube_disabled", record.disabled))
+            return Attempt(record.name, Declined("cube_disabled", record.disabled))
         if record.id in scene.stored.hidden:
-            return Tried(record.name, Declined("cube_disabled", "To see what it's about."))
+            return Attempt(record.name, Declined("cube_disabled", "To see what it's about."))
         if cube is None:
-            return Tried(record.name, Declined("segment_unreadable", "Its definition."))
+            return Attempt(record.name, Declined("segment_unreadable", "Its definition."))
         if isinstance(covers, Declined):
-            return Tried(record.name, covers)
+            return Attempt(record.name, covers)
         found = match(block, cube)
         if isinstance(found, Declined):
-            return Tried(record.name, found)
+            return Attempt(record.name, found)
         if loses_digits(cube, types_now(block, found)):
-            return Tried(record.name, Declined("schema_changed", "A column of FLOAT is of DOUBLE."))
+            return Attempt(
+                record.name, Declined("schema_changed", "A column of FLOAT is of DOUBLE.")
+            )
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
         coverage = self._coverage(record, cube, found, by_cube, scene)
         return covers.of(record, cube, found, coverage)
 
     def _judge(
-        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
+        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: PlanContext
     ) -> tuple[Sequence[Expr], OverFiles]:
         """What is said of the fact alone, and the indexes that know of it."""
         own, relates = self._joins.own(block, fact, pinned, scene)
@@ -588,10 +602,10 @@ class CubeSearch:
     def _cube_plan(
         self,
         block: Block,
-        best: Candidate,
+        best: CoverCandidate,
         pinned: tuple[PinnedTable, ...],
-        tried: tuple[Tried, ...],
-        scene: Scene,
+        tried: tuple[Attempt, ...],
+        scene: PlanContext,
     ) -> Plan:
         if best.reduced is not None:
             block, kept = best.reduced.block, best.reduced.kept
@@ -632,15 +646,15 @@ class CubeSearch:
         )
 
 
-def _switched_off(found: Found, scene: Scene) -> Iterator[Tried]:
+def _switched_off(found: FoundPlan, scene: PlanContext) -> Iterator[Attempt]:
     """The indexes of the statement's tables that aren't asked, since they were switched off."""
     pinned = (scene.pin.pinned(parts, at) for parts, at in found.names)
     for uuid in dict.fromkeys(table.facts.uuid for table in pinned if table is not None):
         for one in scene.stored.disabled_of(uuid):
-            yield Tried(f"index {one.name}", Declined("index_disabled", one.disabled or ""))
+            yield Attempt(f"index {one.name}", Declined("index_disabled", one.disabled or ""))
 
 
-def _spark_declines(block: Block, best: Candidate) -> Declined | None:
+def _spark_declines(block: Block, best: CoverCandidate) -> Declined | None:
     """Why Spark's text can't be written either; None where it can."""
     try:
         if block.rows:
@@ -655,14 +669,14 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     return None
 
 
-def _type_changed(block: Block, best: Candidate) -> Declined | None:
+def _type_changed(block: Block, best: CoverCandidate) -> Declined | None:
     """Why Spark isn't told the types in segment files, which DuckDB reads in them."""
     if has_one_schema(best.cover.cube, types_now(block, best.cover.match)):
         return None
     return Declined("schema_changed", "A dimension is computed of a column of another type.")
 
 
-def _raises_early(block: Block, best: Candidate) -> Declined | None:
+def _raises_early(block: Block, best: CoverCandidate) -> Declined | None:
     """Why Spark may raise for a group of cells that it drops as a group of rows; None if it won't.
 
     A measure that gathers values into lists makes Spark compute all outputs of each group, where

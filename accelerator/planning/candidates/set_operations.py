@@ -12,12 +12,12 @@ from sqlglot import exp
 
 from accelerator.common.config.config import Config
 from accelerator.planning.candidates.derived_tables import answer_of, over_answers, refused_input
-from accelerator.planning.plans import Input, PlainPlan, Plan, Tried
+from accelerator.planning.plans import Attempt, Input, PlainPlan, Plan
 from rewrite.bind.join_rows import bind_row_block
 from rewrite.ir.block import joins_by_identity
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render.expressions import quote
-from rewrite.rules.derived_tables import Answer, Answers
+from rewrite.rules.derived_tables import Answers, DerivedTable
 from rewrite.rules.set_operations import SetOperation
 
 _NAME = "acc_answer_0"
@@ -36,7 +36,7 @@ def plan_set(
         declined = Declined("engine_unavailable", "Set operations are put together in DuckDB.")
         return PlainPlan(declined)
     plans: list[Input] = []
-    tried: dict[int, Tried] = {}
+    tried: dict[int, Attempt] = {}
     for query in found.queries:
         plan = planned(query)
         tried.update((id(one), one) for one in plan.tried)
@@ -57,7 +57,7 @@ def plan_set(
         return PlainPlan(error.declined, tuple(tried.values()))
 
 
-def _answer(found: SetOperation, answers: Sequence[Answer]) -> Answer:
+def _answer(found: SetOperation, answers: Sequence[DerivedTable]) -> DerivedTable:
     """What is known of its rows: the first one's names, all one's types."""
     first = answers[0]
     types = [type_ for _, type_ in first.columns]
@@ -67,4 +67,4 @@ def _answer(found: SetOperation, answers: Sequence[Answer]) -> Answer:
             raise DeclinedError("expression_not_proven", "Branches of other types.")
     if found.compares and not all(joins_by_identity(type_, type_) for type_ in types):
         raise DeclinedError("expression_not_proven", "Rows whose equality isn't identity.")
-    return first if first.unique is None else Answer(first.columns)
+    return first if first.unique is None else DerivedTable(first.columns)

@@ -31,8 +31,8 @@ from rewrite.parse.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.rules.derived_tables import Answers, defined, meant, relations, with_visible
 from rewrite.rules.set_operations import sorts_by_table
-from rewrite.rules.splice.select_positions import Located, is_defined, visible_to
-from rewrite.rules.splice.select_spans import Place, Text, replaced
+from rewrite.rules.splice.select_positions import SelectPositions, is_defined, visible_to
+from rewrite.rules.splice.select_spans import SelectSpan, Text, replaced
 
 _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")
@@ -60,10 +60,10 @@ def plan_partial(
     found: dict[str, Input] = {}
     refused: set[int] = set()  # SELECTs of groups, by identity: what reads them isn't answered
 
-    located = Located(tree)
+    located = SelectPositions(tree)
     spent, allowed = 0, _PARSED_AT_LEAST + _PARSED_TIMES * len(text.sql)
 
-    def answered(place: Place) -> bool:
+    def answered(place: SelectSpan) -> bool:
         nonlocal spent
         if place.sql not in found:
             spent += len(place.text) + len(place.sql)
@@ -176,7 +176,7 @@ def _is_named(plan: Input) -> bool:
 
 def _pinned(
     pieces: Sequence[str],
-    places: Sequence[Place],
+    places: Sequence[SelectSpan],
     found: Mapping[str, Input],
     facts: Facts,
 ) -> tuple[tuple[str, ...], bool, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelerator.planning.plans.candidate import ALL_ROWS, CELLS, MANIFESTS, DuckDBRun, Tried
+from accelerator.planning.plans.candidate import ALL_ROWS, CELLS, MANIFESTS, Attempt, DuckDBRun
 from accelerator.planning.plans.composed import (
     ComposedPlan,
     Input,
@@ -12,7 +12,7 @@ from accelerator.planning.plans.composed import (
 )
 from accelerator.planning.plans.constants import ConstantsPlan
 from accelerator.planning.plans.cover import CoverPlan
-from accelerator.planning.plans.cover_value import Cells, Cover, Share, UsedRelate
+from accelerator.planning.plans.cover_value import Cover, Share, StoredStates, UsedRelate
 from accelerator.planning.plans.files import FilesPlan
 from accelerator.planning.plans.log import LogPlan
 from accelerator.planning.plans.plain import PlainPlan
@@ -23,7 +23,7 @@ __all__ = [
     "ALL_ROWS",
     "CELLS",
     "MANIFESTS",
-    "Cells",
+    "Attempt",
     "ComposedPlan",
     "ConstantsPlan",
     "Cover",
@@ -41,6 +41,6 @@ __all__ = [
     "Plan",
     "RowsPlan",
     "Share",
-    "Tried",
+    "StoredStates",
     "UsedRelate",
 ]

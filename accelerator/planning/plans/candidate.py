@@ -24,7 +24,7 @@ CELLS = "manifest_cells"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Attempt:
     """One candidate of the search: a cube, and its cost in bytes or why it isn't used.
 
     `decoding` says where manifests were decoded, where these were tried.
@@ -73,7 +73,7 @@ class DuckDBRun:
     tests: tuple[tuple[int, str], ...] = ()
 
 
-def decoding_of(tried: Sequence[Tried]) -> Decoding | None:
+def decoding_of(tried: Sequence[Attempt]) -> Decoding | None:
     """Where the manifests were decoded; None where none were tried."""
     return next((one.decoding for one in tried if one.decoding is not None), None)
 

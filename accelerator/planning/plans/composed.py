@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import DuckDBRun, Tried
+from accelerator.planning.plans.candidate import Attempt, DuckDBRun
 from accelerator.planning.plans.cover import CoverPlan
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.planning.plans.plan import Doubt, Leaf, Plan, outputs_of
 from accelerator.planning.plans.rows import RowsPlan
 from rewrite.ir.block import Block
@@ -20,7 +20,7 @@ from rewrite.ir.expr import Aggregate, Expr, columns, walk
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -28,7 +28,7 @@ class ComposedPlan(Plan):
     """A statement over the answers of SELECTs in it: its `inputs`, of which one may stand twice."""
 
     inputs: tuple[Input, ...]
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Attempt, ...] = ()
 
     @cached_property
     def pinned(self) -> tuple[PinnedTable, ...]:
@@ -54,7 +54,7 @@ class ComposedPlan(Plan):
         """See `Plan.used`."""
         return tuple(name for part in self.parts for name in part.used())
 
-    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+    def figures(self, _counted: ReadCounter | None = None, /) -> Metrics:
         """Of all its SELECTs."""
         inner = [part.figures() for part in self.parts]
         return Metrics(
@@ -67,13 +67,13 @@ class ComposedPlan(Plan):
             all_rows=inner[0].all_rows if all(one.all_rows for one in inner) else None,
         )
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`: each part, in the order in which they stand."""
         found = []
         for number, part in enumerate(self.parts, start=1):
             first, *others = part.steps()
             found += [replace(first, text=f"{number}. {first.text}"), *others]
-        return (Step(self._title(), "", tuple(found)),)
+        return (ExplainStep(self._title(), "", tuple(found)),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import Tried
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.candidate import Attempt
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.planning.plans.plan import Leaf, Plan
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,7 +23,7 @@ class ConstantsPlan(Plan):
     names: tuple[str, ...]
     types: tuple[str, ...]
     engine: str = "duckdb"
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Attempt, ...] = ()
 
     def tables(self) -> tuple[PinnedTable, ...]:
         """None."""
@@ -37,13 +37,13 @@ class ConstantsPlan(Plan):
         """See `Plan.outputs`."""
         return tuple(zip(self.names, self.types, strict=True))
 
-    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+    def figures(self, _counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`; nothing is read."""
         return Metrics(rewritten=True)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
-        return (Step("one row of constants"),)
+        return (ExplainStep("one row of constants"),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, DuckDBRun, Tried
+from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Attempt, DuckDBRun
 from accelerator.planning.plans.cover_value import (
     INDEX,
     MANIFEST,
@@ -18,7 +18,7 @@ from accelerator.planning.plans.cover_value import (
     Cover,
     Passed,
 )
-from accelerator.planning.plans.explain_tree import Step, counted, short, size
+from accelerator.planning.plans.explain_tree import ExplainStep, counted, short, size
 from accelerator.planning.plans.plan import Leaf, outputs_of, used_indexes
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
@@ -29,7 +29,7 @@ from rewrite.reason import Declined
 from rewrite.render.readable import bare, dotted, words
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
     from accelerator.planning.survey import Funnel
 
 
@@ -49,7 +49,7 @@ class CoverPlan(Leaf):
     duckdb: DuckDBRun | None
     duckdb_declined: Declined | None
     engine: str
-    tried: tuple[Tried, ...]
+    tried: tuple[Attempt, ...]
     names: tuple[str | None, ...]
     reason: Declined | None = None
 
@@ -150,7 +150,7 @@ class CoverPlan(Leaf):
             return None
         return cover.survey.funnel(self.pinned[cover.match.fact], cover.raw_bytes, cover.skipped)
 
-    def figures(self, counted: Counted | None = None, /) -> Metrics:
+    def figures(self, counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`."""
         filled = {s.path for s in self.segments if s.rows}
         return Metrics(
@@ -165,7 +165,7 @@ class CoverPlan(Leaf):
             + (self.cover.raw_bytes if counted is None else counted.bytes),
         )
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
         cover, total = self.cover, self.files_total
         serve, out = cover.files(MANIFEST), cover.files(NOTHING)
@@ -177,22 +177,26 @@ class CoverPlan(Leaf):
                 f"{self._files_covered():,} of {counted(total, 'file')} by {segments},"
                 f" {size(cover.bytes(SEGMENT))}"
             )
-            cells = () if not self.match.where else tuple(map(Step, self._of_cells()))
-            joined = tuple(Step(f"joined to {name}") for name in self._delta())
-            found.append(Step(f"cube {self.cube}", note, (*cells, *joined)))
+            cells = () if not self.match.where else tuple(map(ExplainStep, self._of_cells()))
+            joined = tuple(ExplainStep(f"joined to {name}") for name in self._delta())
+            found.append(ExplainStep(f"cube {self.cube}", note, (*cells, *joined)))
         if serve or not (found or indexed or self.uncovered or out):
-            found.append(Step(MANIFESTS, f"{serve:,} of {counted(total, 'file')} answered by it"))
+            found.append(
+                ExplainStep(MANIFESTS, f"{serve:,} of {counted(total, 'file')} answered by it")
+            )
         if indexed:
-            found.append(Step("indexes alone", f"{indexed:,} of {counted(total, 'file')}"))
+            found.append(ExplainStep("indexes alone", f"{indexed:,} of {counted(total, 'file')}"))
         found += self._rows(() if funnel is None else funnel.steps())
         if out and (funnel is None or not self.uncovered):
             note = f"{out:,} of {counted(total, 'file')}: no row of them passes"
-            found.append(Step("left out", note))
+            found.append(ExplainStep("left out", note))
         found += [one.step() for one in cover.relates]
-        found += [Step(f"{one.name} isn't read", "relate columns say it") for one in cover.gone]
+        found += [
+            ExplainStep(f"{one.name} isn't read", "relate columns say it") for one in cover.gone
+        ]
         return tuple(found)
 
-    def _rows(self, funnel: tuple[Step, ...]) -> list[Step]:
+    def _rows(self, funnel: tuple[ExplainStep, ...]) -> list[ExplainStep]:
         """What is read of data files, of the fact and of the tables that are joined to it."""
         fact, occurrences = self.match.fact, self.block.occurrences
         found = []
@@ -205,21 +209,21 @@ class CoverPlan(Leaf):
             every = "all rows" if self.title == ALL_ROWS else "rows"
             note = f"{number:,} of {counted(total, 'file')}, {size(self.cover.bytes(ROWS))}"
             below = (*self._asked_of(fact), *funnel)
-            found.append(Step(f"{every} of {dotted(occurrences[fact].parts)}", note, below))
+            found.append(ExplainStep(f"{every} of {dotted(occurrences[fact].parts)}", note, below))
         gone = {one.uuid for one in self.cover.gone}
         for number in others:
             one, table = occurrences[number], self.pinned[number]
             if table.facts.uuid in gone:
                 continue
             name, note = dotted(one.parts), size(table.size_bytes)
-            found.append(Step(f"rows of {name}", note, self._asked_of(number)))
+            found.append(ExplainStep(f"rows of {name}", note, self._asked_of(number)))
         return found
 
-    def _asked_of(self, occurrence: int) -> tuple[Step, ...]:
+    def _asked_of(self, occurrence: int) -> tuple[ExplainStep, ...]:
         """The predicates on that table alone."""
         conjuncts = self.block.conjuncts
         own = (c for c in conjuncts if {k.occurrence for k in columns(c)} == {occurrence})
-        return tuple(Step(short(words(c))) for c in own)
+        return tuple(ExplainStep(short(words(c))) for c in own)
 
     def rests_on(self) -> list[str]:
         """See `Plan.rests_on`."""

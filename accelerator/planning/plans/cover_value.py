@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.iceberg import LiveFile
-from accelerator.planning.plans.explain_tree import Step, counted, notes
+from accelerator.planning.plans.explain_tree import ExplainStep, counted, notes
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
 from cubes.match_result import Match
@@ -44,12 +44,12 @@ class UsedRelate:
     stale: int
     expression: str = ""
 
-    def step(self) -> Step:
+    def step(self) -> ExplainStep:
         """For people."""
         stale = f"{counted(self.stale, 'data file')} may have changed keys" if self.stale else ""
         told = f"is {self.expression}" if self.expression else ""
         by = f"by {' and '.join(self.dimensions)}"
-        return Step(f"relate column {self.name}", notes((by, told, stale)))
+        return ExplainStep(f"relate column {self.name}", notes((by, told, stale)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Cells:
+class StoredStates:
     """States that are there before the statement runs: those of `cube`, which answers by `match`.
 
     That is aligned with the cover's, so that cells of both merge.
@@ -117,7 +117,7 @@ class Cover:
     cube: CubeDefinition
     match: Match
     shares: tuple[Share, ...]
-    cells: Cells | None = None
+    cells: StoredStates | None = None
     beside: int = 0
     refused: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     survey: Survey | None = None

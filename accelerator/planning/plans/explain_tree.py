@@ -16,12 +16,12 @@ _UNITS = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainStep:
     """One line of the tree, and what stands below it."""
 
     text: str
     note: str = ""
-    below: tuple[Step, ...] = ()
+    below: tuple[ExplainStep, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import MANIFESTS, Tried
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.candidate import MANIFESTS, Attempt
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.planning.plans.plan import Leaf, Plan
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
     from accelerator.iceberg.tables.files_table import FileTable
 
 
@@ -30,7 +30,7 @@ class FilesPlan(Plan):
     names: tuple[str, ...]
     types: tuple[str, ...]
     engine: str = "duckdb"
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Attempt, ...] = ()
 
     def tables(self) -> tuple[PinnedTable, ...]:
         """See `Plan.tables`."""
@@ -48,13 +48,17 @@ class FilesPlan(Plan):
         """See `Plan.used`."""
         return (MANIFESTS,)
 
-    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+    def figures(self, _counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`; manifests count for nothing."""
         return Metrics(rewritten=True)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
-        return (Step(f"{MANIFESTS} as a table of files", f"columns {', '.join(self._columns())}"),)
+        return (
+            ExplainStep(
+                f"{MANIFESTS} as a table of files", f"columns {', '.join(self._columns())}"
+            ),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

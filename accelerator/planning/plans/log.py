@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import Tried
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.candidate import Attempt
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.planning.plans.plan import Leaf, Plan
 from accelerator.store.journals.query_log.time_span import ALL, Span
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
-    from accelerator.store.journals.query_log.reader import Found
+    from accelerator.iceberg.rows.row_groups import ReadCounter
+    from accelerator.store.journals.query_log.reader import LogRows
 
 ROWS_MAX = 1_000_000
 """The newest statements that one query reads."""
@@ -40,7 +40,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class LogSelect:
     """A SELECT: DuckDB's `sql` over `inputs`, as `raw_0` and so on; `outputs` by name and type.
 
     To DuckDB an array is its row's place: `lists` say of each output that is one of which input's
@@ -48,7 +48,7 @@ class Piece:
     """
 
     sql: str
-    inputs: tuple[Mention | Piece, ...]
+    inputs: tuple[Mention | LogSelect, ...]
     outputs: tuple[tuple[str, str], ...]
     lists: tuple[tuple[int, str] | None, ...]
 
@@ -58,7 +58,7 @@ class Piece:
 
     def _mentions(self) -> tuple[Mention, ...]:
         found: dict[Mention, None] = {}
-        waiting: list[Mention | Piece] = [self]
+        waiting: list[Mention | LogSelect] = [self]
         known: set[int] = set()
         while waiting:
             one = waiting.pop()
@@ -77,10 +77,10 @@ class LogPlan(Plan):
     It's of one run, and never kept: `seen` has what was read, once it was.
     """
 
-    piece: Piece
+    piece: LogSelect
     engine: str = "duckdb"
-    tried: tuple[Tried, ...] = ()
-    seen: list[Found] = field(default_factory=list, compare=False)
+    tried: tuple[Attempt, ...] = ()
+    seen: list[LogRows] = field(default_factory=list, compare=False)
 
     def tables(self) -> tuple[PinnedTable, ...]:
         """None: the log is none of Iceberg's."""
@@ -94,7 +94,7 @@ class LogPlan(Plan):
         """See `Plan.outputs`."""
         return self.piece.outputs
 
-    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+    def figures(self, _counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`; nothing is rewritten, so that nothing is compared with Spark's."""
         if not self.seen:
             return Metrics()
@@ -102,9 +102,9 @@ class LogPlan(Plan):
         cut = Declined("log_cut").line if found.is_cut else None
         return Metrics(files_read=found.files, bytes_read=found.bytes, all_rows=cut)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
-        return (Step("the query log", ", ".join(_told(self.piece.read()))),)
+        return (ExplainStep("the query log", ", ".join(_told(self.piece.read()))),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

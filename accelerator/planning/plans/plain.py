@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import Tried
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.candidate import Attempt
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.planning.plans.plan import Leaf, Plan
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,7 +21,7 @@ class PlainPlan(Plan):
     """A statement that goes to Spark as it is, and why."""
 
     declined: Declined
-    tried: tuple[Tried, ...] = field(default=())
+    tried: tuple[Attempt, ...] = field(default=())
     engine: str = "spark"
 
     def tables(self) -> tuple[PinnedTable, ...]:
@@ -36,13 +36,13 @@ class PlainPlan(Plan):
         """See `Plan.refused`."""
         return self.declined
 
-    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+    def figures(self, _counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`; what Spark reads isn't known."""
         return Metrics()
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
-        return (Step("the statement as it's written"),)
+        return (ExplainStep("the statement as it's written"),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

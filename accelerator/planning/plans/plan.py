@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import Tried, decoding_of
-from accelerator.planning.plans.explain_tree import Step
+from accelerator.planning.plans.candidate import Attempt, decoding_of
+from accelerator.planning.plans.explain_tree import ExplainStep
 from accelerator.store.records import SegmentRecord
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Expr
@@ -25,7 +25,7 @@ from rewrite.text.printable import printable
 if TYPE_CHECKING:
     from accelerator.artifacts.sidecars.probe import Skipped
     from accelerator.iceberg.manifests.job import Decoding
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
     from accelerator.planning.plans.cover_value import Passed
     from accelerator.planning.survey import Funnel
 
@@ -42,7 +42,7 @@ class Plan(ABC):
     """How one statement is answered under its pins."""
 
     engine: str
-    tried: tuple[Tried, ...]
+    tried: tuple[Attempt, ...]
 
     def __repr__(self) -> str:
         over = ", ".join(one.facts.name for one in self.tables())
@@ -57,11 +57,11 @@ class Plan(ABC):
         """The plans in it that read a statement's tables, each once."""
 
     @abstractmethod
-    def figures(self, counted: Counted | None = None, /) -> Metrics:
+    def figures(self, counted: ReadCounter | None = None, /) -> Metrics:
         """What an answer by it costs; `counted` is what was read, where that was counted."""
 
     @abstractmethod
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """For people: what is read and done, as a tree."""
 
     def outputs(self) -> tuple[tuple[str, str], ...] | None:
@@ -82,7 +82,7 @@ class Plan(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
 
-    def also_tried(self, more: Sequence[Tried]) -> Plan:
+    def also_tried(self, more: Sequence[Attempt]) -> Plan:
         """The same plan, for which these were tried too."""
         every: Any = self  # each kind is a dataclass
         found: Plan = replace(every, tried=(*self.tried, *more))

@@ -11,7 +11,7 @@ from accelerator.artifacts.sidecars.probe import SELECTED_MAX, RowSelection, Ski
 from accelerator.iceberg import LiveFile
 from accelerator.planning.survey import Believed
 from indexes.bounds import Numbers
-from indexes.order import Key, Place
+from indexes.order import FileOrderKey, Place
 
 _FEW = 50
 """Of so many rows at most one may be left, so that Spark's own reader isn't the faster one."""
@@ -30,7 +30,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOrder:
     """The files that may hold rows of the answer, those first whose rows can come first.
 
     `keys` are the sort keys that bounds tell of, a prefix of the order, over these files alone;
@@ -39,7 +39,7 @@ class Reading:
     """
 
     known: Believed
-    keys: tuple[Key, ...]
+    keys: tuple[FileOrderKey, ...]
     files: Numbers
     skipped: tuple[Skipped, ...] = ()
     selection: RowSelection | None = None
@@ -89,7 +89,7 @@ class Reading:
         """Where no row of the file at that place of the reading comes before."""
         return tuple(key.first(place) for key in self.keys)
 
-    def selected(self) -> Reading:
+    def selected(self) -> ReadOrder:
         """Without the files of which no row may pass, as their sidecars tell."""
         if self.selection is None:
             return self

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
-from accelerator.planning.plans.candidate import MANIFESTS, Tried
-from accelerator.planning.plans.explain_tree import Step, counted, short, size
+from accelerator.planning.plans.candidate import MANIFESTS, Attempt
+from accelerator.planning.plans.explain_tree import ExplainStep, counted, short, size
 from accelerator.planning.plans.plan import Leaf, outputs_of, used_indexes
 from rewrite.ir.expr import columns
 from rewrite.ir.row_block import RowBlock
@@ -17,8 +17,8 @@ from rewrite.reason import Declined
 from rewrite.render.readable import dotted, words
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.rows.row_groups import Counted
-    from accelerator.planning.plans.read_order import Reading
+    from accelerator.iceberg.rows.row_groups import ReadCounter
+    from accelerator.planning.plans.read_order import ReadOrder
     from accelerator.planning.survey import Funnel
 
 
@@ -32,10 +32,10 @@ class RowsPlan(Leaf):
 
     block: RowBlock
     pinned: tuple[PinnedTable, ...]
-    reading: Reading
+    reading: ReadOrder
     duckdb_declined: Declined | None
     engine: str
-    tried: tuple[Tried, ...]
+    tried: tuple[Attempt, ...]
     names: tuple[str | None, ...]
     bytes_max: int | None = None
 
@@ -76,7 +76,7 @@ class RowsPlan(Leaf):
             rows=left.rows,
         )
 
-    def figures(self, counted: Counted | None = None, /) -> Metrics:
+    def figures(self, counted: ReadCounter | None = None, /) -> Metrics:
         """See `Plan.figures`."""
         found = Metrics(
             rewritten=True,
@@ -94,7 +94,7 @@ class RowsPlan(Leaf):
             bytes_read=counted.bytes,
         )
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExplainStep, ...]:
         """See `Plan.steps`."""
         found, total = len(self.reading), self.files_total
         limit, first = self.block.limit, ""
@@ -103,15 +103,17 @@ class RowsPlan(Leaf):
         below = (
             []
             if not self.block.conjuncts
-            else [Step(short(words(c))) for c in self.block.conjuncts]
+            else [ExplainStep(short(words(c))) for c in self.block.conjuncts]
         )
         if self.engine == "duckdb" and self.block.order:
-            below.append(Step("read in the order of their bounds, until no row can come before"))
+            below.append(
+                ExplainStep("read in the order of their bounds, until no row can come before")
+            )
         elif self.engine == "duckdb" and limit:
-            below.append(Step("read until so many rows have passed"))
+            below.append(ExplainStep("read until so many rows have passed"))
         name = dotted(self.block.occurrences[0].parts)
         note = f"{found:,} of {counted(total, 'file')}, {size(self.reading.bytes)}"
-        return (Step(f"{first}rows of {name}", note, (*below, *self.funnel().steps())),)
+        return (ExplainStep(f"{first}rows of {name}", note, (*below, *self.funnel().steps())),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

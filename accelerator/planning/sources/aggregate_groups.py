@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from accelerator.planning.plans import CoverPlan, MergedPlan, Plan, Tried
+from accelerator.planning.plans import Attempt, CoverPlan, MergedPlan, Plan
 from accelerator.planning.sources.choose import cost_of
 from accelerator.planning.sources.duckdb_text import merged_run
 from cubes.definition import CubeDefinition
@@ -28,7 +28,7 @@ _GROUPS_MAX = 4
 
 def plan_groups(
     block: Block,
-    tried: Sequence[Tried],
+    tried: Sequence[Attempt],
     cubes: Mapping[str, CubeDefinition],
     planned: Callable[[Block], Plan],
 ) -> MergedPlan | None:

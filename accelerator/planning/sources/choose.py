@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelerator.planning.plans.candidate import ALL_ROWS, Tried
+from accelerator.planning.plans.candidate import ALL_ROWS, Attempt
 from accelerator.planning.plans.cover_value import SEGMENT, Cover
 from rewrite.reason import Declined
 from rewrite.rules.eliminate_joins import Reduced
@@ -29,7 +29,7 @@ _ROWS_OVER_CELLS = 4
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CoverCandidate:
     """A cover that answers the block, by a cube or by what is known without one.
 
     Where it's `reduced`, that's the block which is answered in place of the statement's.
@@ -38,13 +38,13 @@ class Candidate:
     title: str
     cube_id: str | None
     cover: Cover
-    tried: Tried
+    tried: Attempt
     reduced: Reduced | None = None
 
 
-def costed(title: str, cover: Cover, decoding: Decoding | None = None) -> Tried:
+def costed(title: str, cover: Cover, decoding: Decoding | None = None) -> Attempt:
     """What was tried, with what the cover reads; `decoding` is of manifests, if these were."""
-    return Tried(
+    return Attempt(
         title,
         None,
         cover.bytes(SEGMENT) + cover.raw_bytes,
@@ -55,12 +55,12 @@ def costed(title: str, cover: Cover, decoding: Decoding | None = None) -> Tried:
     )
 
 
-def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
+def cheapest(candidates: Iterable[CoverCandidate]) -> CoverCandidate | None:
     """The one that costs least; ties by name, so that plans are stable."""
     return min(candidates, key=lambda c: (cost(c), c.title), default=None)
 
 
-def cost(candidate: Candidate) -> int:
+def cost(candidate: CoverCandidate) -> int:
     """See `cost_of`."""
     return cost_of(candidate.title, candidate.cover)
 
@@ -71,7 +71,7 @@ def cost_of(title: str, cover: Cover) -> int:
     return size * (_ROWS_OVER_CELLS if title == ALL_ROWS else 1)
 
 
-def nearest(tried: Iterable[Tried]) -> Declined | None:
+def nearest(tried: Iterable[Attempt]) -> Declined | None:
     """The reason of the cube that came nearest to answering; ties go to the first."""
 
     def stage(declined: Declined) -> int:

@@ -15,14 +15,21 @@ import pyarrow as pa
 from accelerator.artifacts.relate.expressions import shown
 from accelerator.common.arrow.spark_types import is_known
 from accelerator.iceberg.pruning.spark_doubts import joined_pruning_doubt
-from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Tried
-from accelerator.planning.plans.cover_value import ROWS, Cells, Cover, Passed, Share, UsedRelate
-from accelerator.planning.sources.choose import Candidate, costed
+from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Attempt
+from accelerator.planning.plans.cover_value import (
+    ROWS,
+    Cover,
+    Passed,
+    Share,
+    StoredStates,
+    UsedRelate,
+)
+from accelerator.planning.sources.choose import CoverCandidate, costed
 from accelerator.planning.sources.index import Deleted, IndexCells
 from accelerator.planning.sources.manifest import ManifestCells
 from accelerator.planning.sources.nothing import Nothing
 from accelerator.planning.sources.rows import RawRows, SelectedRows
-from accelerator.planning.sources.source import Filled, Served, Source, Unserved
+from accelerator.planning.sources.source import CoverResult, Filled, Source, Unserved
 from cubes.definition import CubeDefinition
 from cubes.degenerate.block_cube import itself
 from cubes.degenerate.manifest_cube import Manifested
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
 _ADDED = frozenset({"rows", "count"})
 
 
-def served(sources: Sequence[Source], left: Unserved) -> Served | Declined:
+def served(sources: Sequence[Source], left: Unserved) -> CoverResult | Declined:
     """The shares of these sources, and what they leave; Declined of the first that forbids it."""
     shares: list[Share] = []
     passed: list[Passed] = []
@@ -53,7 +60,7 @@ def served(sources: Sequence[Source], left: Unserved) -> Served | Declined:
         shares += found.shares
         passed += found.passed
         left = found.left
-    return Served(tuple(shares), left, tuple(passed))
+    return CoverResult(tuple(shares), left, tuple(passed))
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,13 @@ class FactAlone:
             found.append(IndexCells(self.block.conjuncts, cube, known, self.deleted))
         return found
 
-    def candidate(self, *, sidecars: bool = True, always: bool = False) -> Tried | Candidate:
-        """The cover by all of them; `Tried` with a reason where they don't spare a single file.
+    def candidate(self, *, sidecars: bool = True, always: bool = False) -> Attempt | CoverCandidate:
+        """The cover by all of them; `Attempt` with a reason where they don't spare a single file.
 
         But `always` a cover. `sidecars`: whether these are asked, which takes time.
         """
         asked = self.asked
-        tried = Tried(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
+        tried = Attempt(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
         known = self._known
         if isinstance(known, Declined):
             return replace(tried, declined=known)
@@ -118,7 +125,9 @@ class FactAlone:
             cover = replace(cover, own=own, relates=relates, gone=gone)
         told = self._cube is not None and not len(asked)  # of no file
         title = ALL_ROWS if cover.is_whole and not told else MANIFESTS
-        return Candidate(title, None, cover, costed(title, cover, asked.decoding), self.reduced)
+        return CoverCandidate(
+            title, None, cover, costed(title, cover, asked.decoding), self.reduced
+        )
 
     def filled(self, match: Match, left: Unserved) -> Filled:
         """Files that a cube lacks; none are served where other states than its match's are told.
@@ -135,7 +144,7 @@ class FactAlone:
         if isinstance(found, Declined):
             return Filled.none(left, found.code)
         if not any(one.files for one in found.shares):
-            return Filled(Served((), left, found.passed))
+            return Filled(CoverResult((), left, found.passed))
         return Filled(found, merged(cube, own, found.shares), used_relates(self.relates))
 
 
@@ -147,7 +156,7 @@ def joined_candidate(
     *,
     always: bool = False,
     selected: Sequence[Expr] = (),
-) -> Tried | Candidate:
+) -> Attempt | CoverCandidate:
     """The cover that reads what is left of the fact occurrence, which the survey is of.
 
     No state is stored: the block is its own cube, and its rows are read, aggregated and joined as a
@@ -155,10 +164,10 @@ def joined_candidate(
     columns and by relate columns, which have a dimension's attributes.
 
     `selected` are such of its conjuncts as the block doesn't have: of the rows that are read
-    they're TRUE. `Tried` with a reason where no file is left out, unless `always`, or where the
+    they're TRUE. `Attempt` with a reason where no file is left out, unless `always`, or where the
     rows that are selected aren't known.
     """
-    tried = Tried(MANIFESTS, None, decoding=asked.decoding)
+    tried = Attempt(MANIFESTS, None, decoding=asked.decoding)
     doubt = joined_pruning_doubt(block.tested, pinned)
     own = itself(block, fact) if doubt is None else doubt
     if isinstance(own, Declined):
@@ -181,10 +190,10 @@ def joined_candidate(
     if not always and cover.selection is None and cover.files() == cover.files(ROWS):
         return replace(tried, declined=Declined("metadata_no_file"))
     title = ALL_ROWS if cover.is_whole else MANIFESTS
-    return Candidate(title, None, cover, costed(title, cover, asked.decoding))
+    return CoverCandidate(title, None, cover, costed(title, cover, asked.decoding))
 
 
-def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells:
+def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> StoredStates:
     """The cells of shares, one row for each combination of dimension values.
 
     But where values are floats they stay as they are: Arrow passes over NaN, which is above all
@@ -201,7 +210,7 @@ def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells
         made = ordered.aggregate(list(merges.items()))
         titles = [*keys, *(f"{name}_{how}" for name, how in merges.items())]
         table = made.select(titles).rename_columns(table.column_names).cast(table.schema)
-    return Cells(table, cube, match)
+    return StoredStates(table, cube, match)
 
 
 def used_relates(relates: Sequence[PinnedRelate]) -> tuple[UsedRelate, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.pruning.column_ranges import range_of
-from accelerator.planning.plans.candidate import Tried
+from accelerator.planning.plans.candidate import Attempt
 from accelerator.planning.plans.cover_value import Cover
-from accelerator.planning.sources.choose import Candidate, costed
+from accelerator.planning.sources.choose import CoverCandidate, costed
 from accelerator.planning.sources.rows import RawRows
 from accelerator.planning.sources.segment import ChosenSegments
-from accelerator.planning.sources.source import Filled, Served, Unserved
+from accelerator.planning.sources.source import CoverResult, Filled, Unserved
 from accelerator.store import CubeRecord
 from cubes.coverage import Coverage
 from cubes.definition import CubeDefinition
@@ -52,16 +52,16 @@ class CubeCovers:
         alone: Callable[[int], FactAlone | Declined],
     ) -> None:
         self._block, self._pinned, self._judge, self._alone = block, pinned, judge, alone
-        self._passing: dict[tuple[int, tuple[tuple[str, int], ...]], Served] = {}
+        self._passing: dict[tuple[int, tuple[tuple[str, int], ...]], CoverResult] = {}
 
     def of(
         self, record: CubeRecord, cube: CubeDefinition, match: Match, found: Coverage
-    ) -> Tried | Candidate:
-        """The candidate; `Tried` with a reason where not a single segment is valid."""
+    ) -> Attempt | CoverCandidate:
+        """The candidate; `Attempt` with a reason where not a single segment is valid."""
         chosen = ChosenSegments(match, found).serve(Unserved())
         if isinstance(chosen, Declined):
             refused = tuple(sorted(found.refused.items()))
-            return Tried(record.name, chosen, 0, 0, len(found.uncovered), refused)
+            return Attempt(record.name, chosen, 0, 0, len(found.uncovered), refused)
         passing, filled = self._lacking(match, chosen.left)
         told = filled.served
         (rows,) = RawRows().serve(told.left).shares
@@ -75,29 +75,29 @@ class CubeCovers:
             relates=filled.relates,
             passed=(*chosen.passed, *told.passed),
         )
-        return Candidate(record.name, record.id, cover, costed(record.name, cover))
+        return CoverCandidate(record.name, record.id, cover, costed(record.name, cover))
 
-    def _lacking(self, match: Match, left: Unserved) -> tuple[Served, Filled]:
+    def _lacking(self, match: Match, left: Unserved) -> tuple[CoverResult, Filled]:
         """Files that the cube lacks: those that may have a row that passes, and who tells them."""
         if not 0 < len(left.live) <= _FILES_MAX:
-            return Served((), left), Filled(Served((), left))
+            return CoverResult((), left), Filled(CoverResult((), left))
         passing = self._passing_of(match.fact, left.live)
         if not passing.left.live:
-            return passing, Filled(Served((), passing.left))
+            return passing, Filled(CoverResult((), passing.left))
         told = self._alone(match.fact)
         if isinstance(told, Declined):
             return passing, Filled.none(passing.left, told.code)
         return passing, told.filled(match, passing.left)
 
-    def _passing_of(self, fact: int, files: tuple[LiveFile, ...]) -> Served:
+    def _passing_of(self, fact: int, files: tuple[LiveFile, ...]) -> CoverResult:
         """Without files of which no row passes what is said of the fact alone."""
         key = fact, tuple([file.key for file in files])
         if key not in self._passing:
             self._passing[key] = self._served(fact, files)
         return self._passing[key]
 
-    def _served(self, fact: int, files: tuple[LiveFile, ...]) -> Served:
-        every = Served((), Unserved(files))
+    def _served(self, fact: int, files: tuple[LiveFile, ...]) -> CoverResult:
+        every = CoverResult((), Unserved(files))
         ranges = range_of(self._pinned)
         refused = unsafe(self._block.conjuncts, lambda call: raises_nothing(call, ranges))
         if refused is not None:

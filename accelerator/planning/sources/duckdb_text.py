@@ -20,7 +20,7 @@ from accelerator.store import SegmentRecord
 from accelerator.store.files.files import local_path
 from cubes.match_result import Match
 from cubes.may_raise import may_raise, proving_parts
-from cubes.merge.slot_layout import Layout
+from cubes.merge.slot_layout import SlotLayout
 from cubes.sql.answer import RawSource, SegmentSource, answer_sql, summed
 from cubes.sql.build import SEGMENT, cells_count, rolled_select
 from cubes.states import rows_that_fit
@@ -130,7 +130,7 @@ def _tests(
     return tuple((o, f"SELECT {', '.join(by_occurrence[o])}") for o in sorted(by_occurrence))
 
 
-def merged_run(block: Block, layout: Layout, parts: Sequence[CoverPlan]) -> DuckDBRun:
+def merged_run(block: Block, layout: SlotLayout, parts: Sequence[CoverPlan]) -> DuckDBRun:
     """The text over the sources of all parts, each of which has some of the block's aggregates.
 
     Tables of a part are named by its number. DeclinedError as of `duckdb_run`.
@@ -163,7 +163,7 @@ def part_name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _TextInputs:
     """What a cover's text reads: its sources, and the rows behind their names by occurrence."""
 
     segments: list[SegmentSource]
@@ -172,7 +172,9 @@ class _Read:
     copies: tuple[tuple[str, Copy], ...]
 
 
-def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str = "") -> _Read:
+def _read(
+    block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str = ""
+) -> _TextInputs:
     """DeclinedError where a file has deletes that only Spark applies."""
     filled = [s for s in cover.segments if s.rows]
     segments: list[SegmentSource] = []
@@ -190,11 +192,11 @@ def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str
         every = tuple((name, index) for index, name in enumerate(names))
         fit, raises = _that_fit(cover, pinned), _may_raise(block, cover, pinned)
         raw = RawSource(names, fit=fit, raises=raises)
-        return _Read(segments, raw, every, copies)
+        return _TextInputs(segments, raw, every, copies)
     if cover.match.delta:
         joined = tuple((names[number], number) for number in sorted(cover.match.joined))
-        return _Read(segments, RawSource(names, fact=False), joined, copies)
-    return _Read(segments, None, (), copies)
+        return _TextInputs(segments, RawSource(names, fact=False), joined, copies)
+    return _TextInputs(segments, None, (), copies)
 
 
 def _may_raise(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from accelerator.artifacts.sidecars.index_cells import Fixed, IndexAnswers
 from accelerator.artifacts.sidecars.probe import SELECTED_MAX
 from accelerator.planning.plans.cover_value import INDEX, NOTHING, Passed, Share
-from accelerator.planning.sources.source import Served, Unserved
+from accelerator.planning.sources.source import CoverResult, Unserved
 from cubes.definition import CubeDefinition
 from rewrite.ir.expr import Expr
 
@@ -41,11 +41,11 @@ class IndexCells:
         self._conjuncts, self._cube, self._known = conjuncts, cube, known
         self._deleted = deleted
 
-    def serve(self, left: Unserved) -> Served:
+    def serve(self, left: Unserved) -> CoverResult:
         """See `Source`."""
         known, cube, indexes = self._known, self._cube, self._known.survey.indexes
         wanted = left.within(known)
-        none = Served((), left, _passed(wanted))
+        none = CoverResult((), left, _passed(wanted))
         if indexes is None:
             return none
         open_ = wanted & known.stands_once
@@ -67,7 +67,7 @@ class IndexCells:
         if cells:
             shares.append(Share(INDEX, len(cells), cells=pa.concat_tables(cells)))
         rest = _passed(wanted & ~served)
-        return Served(tuple(shares), left.without(known, served), rest)
+        return CoverResult(tuple(shares), left.without(known, served), rest)
 
 
 def _passed(left: Flags) -> tuple[Passed, ...]:

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from accelerator.common.arrow.spark_types import arrow_type, typed
 from accelerator.planning.plans.cover_value import MANIFEST, Passed, Share
-from accelerator.planning.sources.source import Served, Unserved
-from cubes.definition import CubeDefinition, State
+from accelerator.planning.sources.source import CoverResult, Unserved
+from cubes.definition import CubeDefinition, StoredState
 from indexes.bounds import Flags
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ManifestCells:
     def __init__(self, cube: CubeDefinition, known: Believed) -> None:
         self._cube, self._known = cube, known
 
-    def serve(self, left: Unserved) -> Served:
+    def serve(self, left: Unserved) -> CoverResult:
         """See `Source`."""
         known, cube, wanted = self._known, self._cube, left.within(self._known)
         # A deletion vector leaves only their count known.
@@ -50,10 +50,10 @@ class ManifestCells:
             passed += [Passed(MANIFEST, code, lost)] if lost else []
             serves = serves & flags
         share = Share(MANIFEST, int(serves.sum()), cells=_cells(cube, serves, known))
-        return Served((share,), left.without(known, serves), tuple(passed))
+        return CoverResult((share,), left.without(known, serves), tuple(passed))
 
 
-def _tells(state: State, known: Believed) -> Flags:
+def _tells(state: StoredState, known: Believed) -> Flags:
     """Files whose manifest entry gives the state exactly."""
     if state.kind == "rows":
         return np.ones(len(known), dtype=bool)
@@ -82,7 +82,7 @@ def _chosen(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Ar
     return typed(values if mask.true_count == len(mask) else values.filter(mask), type_)
 
 
-def _values(state: State, known: Believed) -> pa.Array | None:
+def _values(state: StoredState, known: Believed) -> pa.Array | None:
     """The state of every file, as the survey has it."""
     if state.kind == "rows":
         return pa.array(known.alive)

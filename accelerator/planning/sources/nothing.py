@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accelerator.planning.plans.cover_value import NOTHING, Share
-from accelerator.planning.sources.source import Served, Unserved
+from accelerator.planning.sources.source import CoverResult, Unserved
 
 if TYPE_CHECKING:
     from accelerator.planning.survey import Believed
@@ -17,9 +17,11 @@ class Nothing:
     def __init__(self, known: Believed) -> None:
         self._known = known
 
-    def serve(self, left: Unserved) -> Served:
+    def serve(self, left: Unserved) -> CoverResult:
         """See `Source`; with files that a Spark job has left out afar."""
         known = self._known
         out = left.within(known) & known.none_pass
         files = int(out.sum()) + known.survey.left_out_afar
-        return Served((Share(NOTHING, files, skipped=known.skipped),), left.without(known, out))
+        return CoverResult(
+            (Share(NOTHING, files, skipped=known.skipped),), left.without(known, out)
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accelerator.planning.plans.cover_value import NOTHING, ROWS, Share
-from accelerator.planning.sources.source import Served, Unserved
+from accelerator.planning.sources.source import CoverResult, Unserved
 from rewrite.ir.expr import Expr
 from rewrite.reason import Declined
 
@@ -24,11 +24,11 @@ _SAMPLED = 16
 class RawRows:
     """All rows of the files."""
 
-    def serve(self, left: Unserved) -> Served:
+    def serve(self, left: Unserved) -> CoverResult:
         """See `Source`."""
         live = left.live
         size = sum(file.size_bytes for file in live)
-        return Served((Share(ROWS, len(live), size, live=live),), Unserved(()))
+        return CoverResult((Share(ROWS, len(live), size, live=live),), Unserved(()))
 
 
 class SelectedRows:
@@ -41,7 +41,7 @@ class SelectedRows:
     def __init__(self, known: Believed, selected: Sequence[Expr] = ()) -> None:
         self._known, self._selected = known, tuple(selected)
 
-    def serve(self, left: Unserved) -> Served | Declined:
+    def serve(self, left: Unserved) -> CoverResult | Declined:
         """See `Source`."""
         from accelerator.artifacts.sidecars.probe import (
             SELECTED_MAX,  # answers from cubes have no use for it
@@ -70,7 +70,7 @@ class SelectedRows:
         rows = Share(
             ROWS, len(live), round(size), live=live, selection=selection, exact=bool(selected)
         )
-        return Served((*shares, rows), Unserved(()))
+        return CoverResult((*shares, rows), Unserved(()))
 
 
 def _is_exact(selection: RowSelection, files: Sequence[LiveFile]) -> bool:

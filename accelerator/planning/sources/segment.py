@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from accelerator.artifacts.segments.records import COLUMN_BYTES
 from accelerator.planning.plans.cover_value import SEGMENT, Passed, Share
-from accelerator.planning.sources.source import Served, Unserved
+from accelerator.planning.sources.source import CoverResult, Unserved
 from accelerator.store import SegmentRecord
 from cubes.coverage import Coverage
 from cubes.match_result import Match
@@ -20,7 +20,7 @@ class ChosenSegments:
     def __init__(self, match: Match, found: Coverage) -> None:
         self._match, self._found = match, found
 
-    def serve(self, _left: Unserved) -> Served | Declined:
+    def serve(self, _left: Unserved) -> CoverResult | Declined:
         """See `Source`: of all the fact's live files. Declined where not a single one is valid."""
         found = self._found
         if not found.segments:
@@ -33,7 +33,7 @@ class ChosenSegments:
         )
         lacking, refused = len(found.uncovered), _shown(found.refused)
         passed = (Passed(SEGMENT, "cover_unavailable", lacking, refused),) if lacking else ()
-        return Served((share,), Unserved(found.uncovered), passed)
+        return CoverResult((share,), Unserved(found.uncovered), passed)
 
 
 def _refused(counts: Mapping[str, int]) -> Declined:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from accelerator.iceberg import LiveFile
-from accelerator.planning.plans.cover_value import MANIFEST, Cells, Passed, Share, UsedRelate
+from accelerator.planning.plans.cover_value import MANIFEST, Passed, Share, StoredStates, UsedRelate
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Unserved:
 
 
 @dataclass(frozen=True)
-class Served:
+class CoverResult:
     """What a source gives for some files, the files that are left, and why those are."""
 
     shares: tuple[Share, ...]
@@ -68,18 +68,18 @@ class Served:
 class Filled:
     """What is served of files beside a cube's segments, and its cells, by these relate columns."""
 
-    served: Served
-    cells: Cells | None = None
+    served: CoverResult
+    cells: StoredStates | None = None
     relates: tuple[UsedRelate, ...] = ()
 
     @classmethod
     def none(cls, left: Unserved, code: str) -> Filled:
         """Nothing, for that reason."""
-        return cls(Served((), left, (Passed(MANIFEST, code, len(left.live)),)))
+        return cls(CoverResult((), left, (Passed(MANIFEST, code, len(left.live)),)))
 
 
 class Source(Protocol):
     """One way to have the states of data files, for one statement and one fact."""
 
-    def serve(self, left: Unserved, /) -> Served | Declined:
+    def serve(self, left: Unserved, /) -> CoverResult | Declined:
         """Its share of these files. Declined where, for what it finds, no cover may be made."""

@@ -27,7 +27,7 @@ from accelerator.query.catalog_statements import (
     session_state,
     views,
 )
-from accelerator.query.catalog_statements.names import Names, is_sparks_own
+from accelerator.query.catalog_statements.names import SessionNames, is_sparks_own
 from accelerator.query.catalog_statements.nodes import Name
 from accelerator.query.catalog_statements.parse import parse
 from accelerator.query.early_errors.check import raise_unknown, sparks_too
@@ -43,7 +43,7 @@ from rewrite.text.printable import one_line
 from rewrite.text.suggestions import closest
 
 if TYPE_CHECKING:
-    from accelerator.query.catalog_statements.session import Queries
+    from accelerator.query.catalog_statements.session import QueryPlanner
 
 _CONFLICT = "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE"
 _PARTITIONS = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
@@ -51,7 +51,7 @@ _INTERNAL = "INTERNAL_ERROR"
 """What Spark says of the columns of a view."""
 
 
-def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
+def answer(sql: str, queries: QueryPlanner) -> pa.Table | Declined | None:
     """The rows; why Spark has to answer, or None for a statement of another sort.
 
     UnknownTableError, UnknownSchemaError, UnknownColumnError and StatementError as Spark has them;
@@ -84,14 +84,16 @@ def answer(sql: str, queries: Queries) -> pa.Table | Declined | None:
 class _Session:
     """The session at the moment of one statement."""
 
-    queries: Queries
-    names: Names
+    queries: QueryPlanner
+    names: SessionNames
     pin: Pin
 
     @classmethod
-    def of(cls, queries: Queries) -> _Session:
+    def of(cls, queries: QueryPlanner) -> _Session:
         services = queries.services
-        return cls(queries, Names(services.lake, services.context), services.lake.pin(fresh=True))
+        return cls(
+            queries, SessionNames(services.lake, services.context), services.lake.pin(fresh=True)
+        )
 
     def table(self, parts: Name) -> PinnedTable | None:
         """The table of that name, None for a view; UnknownTableError if there is neither."""
@@ -106,11 +108,11 @@ class _Session:
             raise_unknown(Unknown("table", joined(parts), None, TABLE, known.near(parts)))
         raise DeclinedError(NEEDS_SPARK, f"Here: {one_line(joined(parts))}.")
 
-    def view(self, parts: Name) -> views.View | None:
+    def view(self, parts: Name) -> views.CatalogView | None:
         """The view of that name."""
         return views.view(self.queries.services.lake, parts)
 
-    def known_view(self, parts: Name) -> views.View:
+    def known_view(self, parts: Name) -> views.CatalogView:
         """The view of that name, which isn't a table's; it may just have been dropped."""
         found = self.view(parts)
         if found is None:
@@ -221,7 +223,7 @@ def _explain(statement: nodes.ExplainQuery, asked: _Session) -> pa.Table:
 _Rule = Callable[[Any, _Session], pa.Table]
 
 
-def _named(rule: Callable[[Any, Names], pa.Table]) -> _Rule:
+def _named(rule: Callable[[Any, SessionNames], pa.Table]) -> _Rule:
     return lambda statement, asked: rule(statement, asked.names)
 
 
@@ -240,7 +242,7 @@ _RULES: Mapping[type, _Rule] = {
     nodes.DescribeQuery: lambda statement, asked: describe_query.described(
         statement.sql, asked.queries
     ),
-    nodes.Use: _named(session_state.use),
+    nodes.UseNamespace: _named(session_state.use),
     nodes.UseCatalog: _named(session_state.use_catalog),
     nodes.SetKey: _named(session_state.set_key),
     nodes.ExplainQuery: _explain,

@@ -15,10 +15,10 @@ from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
-    from accelerator.query.catalog_statements.session import Queries
+    from accelerator.query.catalog_statements.session import QueryPlanner
 
 
-def described(sql: str, queries: Queries) -> pa.Table:
+def described(sql: str, queries: QueryPlanner) -> pa.Table:
     """The columns; errors of names as the query itself has them."""
     query = queries.read(sql, "spark")
     if not isinstance(query, Query):

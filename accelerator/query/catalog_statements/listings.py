@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from accelerator.query.catalog_statements import nodes
-from accelerator.query.catalog_statements.names import Names
+from accelerator.query.catalog_statements.names import SessionNames
 from accelerator.query.catalog_statements.nodes import Name
 from accelerator.query.catalog_statements.patterns import matcher
 from rewrite.bind.functions import OURS
@@ -21,14 +21,14 @@ _SESSION_CATALOG = "spark_catalog"
 _SYSTEM = ("system",)
 
 
-def catalogs(statement: nodes.ShowCatalogs, names: Names) -> pa.Table:
+def catalogs(statement: nodes.ShowCatalogs, names: SessionNames) -> pa.Table:
     """Lists the session's catalogs, and Spark's own."""
     fits = _fitting(statement.like)
     found = sorted({*names.lake.catalogs, _SESSION_CATALOG})
     return texts(("catalog",), [(one,) for one in found if fits(one)])
 
 
-def namespaces(statement: nodes.ShowNamespaces, names: Names) -> pa.Table:
+def namespaces(statement: nodes.ShowNamespaces, names: SessionNames) -> pa.Table:
     """Lists the namespaces right below one, or at the top of a catalog."""
     fits = _fitting(statement.like)
     catalog, parent = names.place(statement.inside)
@@ -38,12 +38,12 @@ def namespaces(statement: nodes.ShowNamespaces, names: Names) -> pa.Table:
     return texts(("namespace",), [(one,) for one in found if fits(one)])
 
 
-def current(_statement: nodes.ShowCurrent, names: Names) -> pa.Table:
+def current(_statement: nodes.ShowCurrent, names: SessionNames) -> pa.Table:
     """The current catalog and namespace."""
     return texts(("catalog", "namespace"), [(names.catalog, quoted(names.namespace))])
 
 
-def relations(statement: nodes.ShowRelations, names: Names) -> pa.Table:
+def relations(statement: nodes.ShowRelations, names: SessionNames) -> pa.Table:
     """Lists the tables, or the views, of one namespace."""
     fits = _fitting(statement.like)
     catalog, namespace = names.place(statement.inside)
@@ -64,7 +64,7 @@ def relations(statement: nodes.ShowRelations, names: Names) -> pa.Table:
     return table(schema, rows)
 
 
-def functions(statement: nodes.ShowFunctions, names: Names) -> pa.Table:
+def functions(statement: nodes.ShowFunctions, names: SessionNames) -> pa.Table:
     """Lists Spark's functions, ours, and Iceberg's if no namespace or `system` is named."""
     fits = _fitting(statement.like)
     catalog, namespace = names.place(_without_system(statement.inside))

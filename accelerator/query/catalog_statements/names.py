@@ -30,7 +30,7 @@ def is_sparks_own(parts: Name) -> bool:
     return len(parts) > 1 and parts[0].lower() in _SPARKS
 
 
-class Names:
+class SessionNames:
     """Resolves names by the session's state at one moment."""
 
     def __init__(self, lake: Lake, context: SessionContext) -> None:
@@ -152,7 +152,7 @@ def no_such_namespace(sql: str, lake: Lake, context: SessionContext) -> Accelera
     statement = parse(sql)
     if not isinstance(statement, (nodes.ShowNamespaces, nodes.ShowRelations)):
         return None
-    names = Names(lake, context)
+    names = SessionNames(lake, context)
     try:
         catalog, namespace = names.place(statement.inside)
         inside = isinstance(statement, nodes.ShowNamespaces) or statement.inside

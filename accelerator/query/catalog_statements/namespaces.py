@@ -7,7 +7,7 @@ import pyarrow as pa
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.query.catalog_statements import nodes
 from accelerator.query.catalog_statements.listings import texts
-from accelerator.query.catalog_statements.names import Names
+from accelerator.query.catalog_statements.names import SessionNames
 from rewrite.identifiers.quoting import quoted
 from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
@@ -16,7 +16,7 @@ _RESERVED = ("comment", "collation", "location", "owner")
 """Properties that Spark shows apart, in its order."""
 
 
-def described(statement: nodes.DescribeNamespace, names: Names) -> pa.Table:
+def described(statement: nodes.DescribeNamespace, names: SessionNames) -> pa.Table:
     """The properties of a namespace."""
     catalog, namespace = names.place(statement.name)
     names.check(catalog, namespace)

@@ -103,7 +103,7 @@ class DescribeQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseNamespace:
     """USE; if `namespace`, the first part isn't a catalog's name."""
 
     name: Name
@@ -145,7 +145,7 @@ CatalogStatement = (
     | DescribeTable
     | DescribeNamespace
     | DescribeQuery
-    | Use
+    | UseNamespace
     | UseCatalog
     | SetKey
     | ExplainQuery

@@ -44,7 +44,7 @@ def parse(sql: str) -> CatalogStatement | None:
     while tokens and tokens[-1].key == ";":
         tokens.pop()
     try:
-        return _Words(sql, tokens).statement()
+        return _CatalogCursor(sql, tokens).statement()
     except _OtherError:
         return None
 
@@ -58,7 +58,7 @@ def _setting(sql: str) -> nodes.SetKey | None:
     return None if zone is None else nodes.SetKey(_ZONE_KEY, zone[1] or zone[2])
 
 
-class _Words:
+class _CatalogCursor:
     """A cursor over the words of one statement."""
 
     def __init__(self, sql: str, tokens: list[Token]) -> None:
@@ -209,7 +209,7 @@ class _Words:
         namespace = self._key() in _NAMESPACE_WORDS and self._key(1) not in ("", ".")
         if namespace:
             self._next += 1
-        return self._ended(nodes.Use(self._name(), namespace))
+        return self._ended(nodes.UseNamespace(self._name(), namespace))
 
     def set(self) -> CatalogStatement:
         self._need("CATALOG")
@@ -231,11 +231,11 @@ class _Words:
         return nodes.ExplainQuery(self._sql[begin:end])
 
 
-_RULES: Mapping[str, Callable[[_Words], CatalogStatement]] = {
-    "SHOW": _Words.show,
-    "DESCRIBE": _Words.describe,
-    "DESC": _Words.describe,
-    "USE": _Words.use,
-    "SET": _Words.set,
-    "EXPLAIN": _Words.explain,
+_RULES: Mapping[str, Callable[[_CatalogCursor], CatalogStatement]] = {
+    "SHOW": _CatalogCursor.show,
+    "DESCRIBE": _CatalogCursor.describe,
+    "DESC": _CatalogCursor.describe,
+    "USE": _CatalogCursor.use,
+    "SET": _CatalogCursor.set,
+    "EXPLAIN": _CatalogCursor.explain,
 }

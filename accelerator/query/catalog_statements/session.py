@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from accelerator.query.statements.nodes import Statement
 
 
-class Queries(Protocol):
+class QueryPlanner(Protocol):
     """The session's queries, which plan and explain those inside of DESCRIBE and EXPLAIN."""
 
     services: Services

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from accelerator.query.catalog_statements import nodes
 from accelerator.query.catalog_statements.listings import texts
-from accelerator.query.catalog_statements.names import Names
+from accelerator.query.catalog_statements.names import SessionNames
 from accelerator.query.catalog_statements.nodes import Name
 from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError
@@ -62,7 +62,7 @@ SETTINGS: Mapping[str, _Setting] = {
 """Another value of ANSI or of case makes other statements: Spark is started for it."""
 
 
-def use(statement: nodes.Use, names: Names) -> pa.Table:
+def use(statement: nodes.UseNamespace, names: SessionNames) -> pa.Table:
     """USE: a catalog, or a namespace of one; nothing changes if it isn't there."""
     catalog, namespace = _meant(statement, names)
     if namespace:
@@ -71,7 +71,7 @@ def use(statement: nodes.Use, names: Names) -> pa.Table:
     return pa.table({})
 
 
-def use_catalog(statement: nodes.UseCatalog, names: Names) -> pa.Table:
+def use_catalog(statement: nodes.UseCatalog, names: SessionNames) -> pa.Table:
     """SET CATALOG."""
     if statement.name not in names.lake.catalogs:
         raise DeclinedError(NEEDS_SPARK, "Only Spark may know a catalog of that name.")
@@ -79,11 +79,11 @@ def use_catalog(statement: nodes.UseCatalog, names: Names) -> pa.Table:
     return pa.table({})
 
 
-def _meant(statement: nodes.Use, names: Names) -> tuple[str, Name]:
+def _meant(statement: nodes.UseNamespace, names: SessionNames) -> tuple[str, Name]:
     return (names.catalog, statement.name) if statement.namespace else names.place(statement.name)
 
 
-def _change(names: Names, catalog: str, namespace: Name) -> None:
+def _change(names: SessionNames, catalog: str, namespace: Name) -> None:
     """A catalog that is current already keeps its namespace."""
     names.reader(catalog)
     if not namespace and catalog == names.catalog:
@@ -92,7 +92,7 @@ def _change(names: Names, catalog: str, namespace: Name) -> None:
         raise DeclinedError(NEEDS_SPARK, "Spark was just started.")
 
 
-def set_key(statement: nodes.SetKey, names: Names) -> pa.Table:
+def set_key(statement: nodes.SetKey, names: SessionNames) -> pa.Table:
     """SET: a setting's value, or a new one."""
     setting = SETTINGS.get(statement.key)
     if setting is None:

@@ -22,21 +22,21 @@ _RESERVED = ("comment", "owner", "engine_version", "create_engine_version")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CatalogView:
     """A view by its full name."""
 
     full: Name
     definition: ViewDefinition
 
 
-def view(lake: Lake, parts: Name) -> View | None:
+def view(lake: Lake, parts: Name) -> CatalogView | None:
     """The view of that name; None if there is none."""
     full = lake.resolve(parts)
     found = lake.view_definition(full)
-    return None if found is None else View(full, found)
+    return None if found is None else CatalogView(full, found)
 
 
-def described(view: View, *, extended: bool) -> pa.Table:
+def described(view: CatalogView, *, extended: bool) -> pa.Table:
     """DESCRIBE TABLE of a view."""
     if extended:
         raise DeclinedError(NEEDS_SPARK, "More of a view.")
@@ -48,7 +48,7 @@ def described(view: View, *, extended: bool) -> pa.Table:
     return listings.described(rows)
 
 
-def _readable(view: View) -> ViewDefinition:
+def _readable(view: CatalogView) -> ViewDefinition:
     """Returns its definition; DeclinedError if Spark may write it in another way."""
     definition = view.definition
     if definition.sql is None or any("struct<" in type_ for _, type_ in definition.columns):
@@ -56,7 +56,7 @@ def _readable(view: View) -> ViewDefinition:
     return definition
 
 
-def create(view: View) -> pa.Table:
+def create(view: CatalogView) -> pa.Table:
     """SHOW CREATE TABLE of a view."""
     definition = _readable(view)
     shown = definition.properties
@@ -73,7 +73,7 @@ def create(view: View) -> pa.Table:
     return listings.texts(("createtab_stmt",), [(text,)])
 
 
-def properties(view: View, key: str | None) -> pa.Table:
+def properties(view: CatalogView, key: str | None) -> pa.Table:
     """SHOW TBLPROPERTIES of a view."""
     every = _properties(_readable(view))
     if key is not None and key not in every:

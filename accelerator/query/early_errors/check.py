@@ -23,7 +23,13 @@ from accelerator.query.statements.nodes import Other, Query, Statement
 from accelerator.query.virtual_tables.files_views import SUFFIX
 from rewrite.analysis.misuse import ALIAS, CAST, UNBOUND, misuse, unbound
 from rewrite.analysis.syntax_errors import Fault, syntax_fault
-from rewrite.analysis.unknown_names import TABLE, Tables, Unknown, unknown_name, unknown_target
+from rewrite.analysis.unknown_names import (
+    TABLE,
+    CatalogTables,
+    Unknown,
+    unknown_name,
+    unknown_target,
+)
 from rewrite.identifiers.qualified_name import joined
 from rewrite.text.printable import one_line
 from rewrite.text.suggestions import did_you_mean
@@ -50,7 +56,7 @@ _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
 }
 
 
-def check(statement: Statement, tables: Tables) -> None:
+def check(statement: Statement, tables: CatalogTables) -> None:
     """The typed error, where Spark surely has one for a statement that is left to it."""
     if isinstance(statement, Query):
         if SUFFIX in statement.bare.lower():
@@ -73,7 +79,7 @@ def check(statement: Statement, tables: Tables) -> None:
         _check_table(statement, tables)
 
 
-def _check_table(statement: Statement, tables: Tables) -> None:
+def _check_table(statement: Statement, tables: CatalogTables) -> None:
     """A statement of ours is left to Spark where its table isn't one of Iceberg."""
     table = getattr(statement, "table", None)
     if table is not None and tables.is_absent(table):

@@ -16,7 +16,7 @@ from typing import Any
 from accelerator.common.file_uri import other_host, path_of
 from accelerator.errors import UNFIT
 from accelerator.query.early_errors.absence import is_absent, nearest
-from rewrite.analysis.unknown_names import Known
+from rewrite.analysis.unknown_names import LakeNames
 from rewrite.text.spark_keywords import LACKED_TYPES
 
 _METADATA_MAX = 16 << 20
@@ -34,7 +34,7 @@ class FolderTables:
     def __init__(self, file: Path, catalog: str) -> None:
         self._file, self._catalog = file, catalog
 
-    def known(self, parts: tuple[str, ...]) -> Known | None:
+    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table of that name; None where there is none, or it can't be read quickly."""
         with suppress(sqlite3.Error, OSError, *UNFIT):
             rows = self._rows(self._full(parts))
@@ -86,7 +86,7 @@ def _is_view(row: sqlite3.Row) -> bool:
     return "iceberg_type" in row.keys() and row["iceberg_type"] == "VIEW"  # noqa: SIM118
 
 
-def _known(location: str) -> Known | None:
+def _known(location: str) -> LakeNames | None:
     """The columns by the table's metadata file, where that is a small one on this machine."""
     path = path_of(location)
     file = Path(path)
@@ -101,7 +101,7 @@ def _known(location: str) -> Known | None:
         return None
     names = {name.lower() for one in schemas for name in _names(one)}
     parts = frozenset(part for name in names for part in name.split("."))
-    return Known(tuple(field["name"] for field in now["fields"]), parts)
+    return LakeNames(tuple(field["name"] for field in now["fields"]), parts)
 
 
 def _is_refused(kind: Any) -> bool:

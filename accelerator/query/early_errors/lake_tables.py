@@ -13,7 +13,7 @@ from accelerator.iceberg import Lake
 from accelerator.iceberg.tables.schema import names_of
 from accelerator.query.early_errors.absence import is_absent, nearest
 from accelerator.query.virtual_tables import log_table
-from rewrite.analysis.unknown_names import Known
+from rewrite.analysis.unknown_names import LakeNames
 
 
 class LakeTables:
@@ -24,20 +24,22 @@ class LakeTables:
         self._lake, self._default = lake, default
         self._pin = lake.pin(fresh=True)
 
-    def known(self, parts: tuple[str, ...]) -> Known | None:
+    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table or view of that name; None where there is none, or it can't be read."""
         if log_table.is_log(parts, self._lake.catalogs):
-            return Known(tuple(log_table.TYPES), frozenset(log_table.TYPES))
+            return LakeNames(tuple(log_table.TYPES), frozenset(log_table.TYPES))
         with suppress(AcceleratorError):
             pinned = self._pin.pinned(parts)
             if pinned is not None:
                 columns = tuple(one.name for one in pinned.facts.columns)
                 types = {one.name.lower(): one.type for one in pinned.facts.columns}
-                return Known(columns, names_of(pinned.metadata), types)
+                return LakeNames(columns, names_of(pinned.metadata), types)
             view = self._pin.view(parts)
             if view is not None:
                 words = (word for pair in view.columns for word in re.findall(r"\w+", str(pair)))
-                return Known(tuple(c for c, _ in view.columns), frozenset(map(str.lower, words)))
+                return LakeNames(
+                    tuple(c for c, _ in view.columns), frozenset(map(str.lower, words))
+                )
         return None
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from accelerator.errors import AcceleratorError, UnknownTableError
 from rewrite.identifiers.qualified_name import parts_of
-from rewrite.text.source_position import Place, place_of
+from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_lexer import Token, scanned
 from rewrite.text.suggestions import did_you_mean
 
@@ -54,7 +54,7 @@ def _named_catalogs(misnamed: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(named_catalogs(name, others) for name, others in misnamed.items())
 
 
-def _place(sql: str, name: str) -> Place | None:
+def _place(sql: str, name: str) -> SourcePosition | None:
     """Of the first words that are the name, quoted or not."""
     tokens = scanned(sql) or []
     wanted = _bare(name)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from accelerator.common.config.config import Config
     from accelerator.engines.spark.engine import SparkEngine
     from accelerator.iceberg import LiveFile, PinnedTable
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
     from accelerator.store import Store
 
 _MANY_CELLS = 2_000_000
@@ -63,7 +63,7 @@ _MANY_CELLS = 2_000_000
 
 def run_duckdb(
     plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int
-) -> tuple[pa.Table, Counted | None]:
+) -> tuple[pa.Table, ReadCounter | None]:
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted.
 
     MemoryExceededError where it has more bytes than that.
@@ -114,7 +114,7 @@ class Read:
     tables: dict[str, pa.Table]
     scans: dict[str, str]
     copies: dict[str, Copy]
-    counted: Counted | None
+    counted: ReadCounter | None
 
 
 @staged("read")
@@ -130,7 +130,7 @@ def read_for(
     check(plan.segments, store)
     cells = plan.cover.cells
     found = Read({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
-    counted: Counted | None = None
+    counted: ReadCounter | None = None
     others = 0
     for name, occurrence in raw:
         pinned = plan.pinned[occurrence]
@@ -183,7 +183,7 @@ def _raised(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: s
 
 def _selected_rows(
     plan: CoverPlan, engine: DuckDBEngine, tag: str
-) -> tuple[pa.Table, Counted] | None:
+) -> tuple[pa.Table, ReadCounter] | None:
     """Of files whose sidecars were asked, the raw rows of the fact that these leave; else None."""
     fact, selection = plan.match.fact, plan.cover.selection
     used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)

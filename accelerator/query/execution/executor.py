@@ -34,13 +34,13 @@ from accelerator.query.execution.cover_runner import (
     run_merged,
     run_nested,
 )
-from accelerator.query.execution.streaming import Stream, stream_of_cover, stream_of_nested
+from accelerator.query.execution.streaming import PlanRun, stream_of_cover, stream_of_nested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from accelerator.common.config.config import Config
-    from accelerator.iceberg.rows.row_groups import Counted
+    from accelerator.iceberg.rows.row_groups import ReadCounter
     from accelerator.query.execution.row_readers.chunks import Pieces
     from accelerator.query.runtime.services import Services
 
@@ -52,7 +52,7 @@ class Execution:
         self._services = services
 
     @staged("run")
-    def run(self, plan: Plan, sql: str) -> tuple[pa.Table, str, Counted | None]:
+    def run(self, plan: Plan, sql: str) -> tuple[pa.Table, str, ReadCounter | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
         services, kind = self._services, type(plan)
         self.pin_snapshots(plan)
@@ -81,7 +81,7 @@ class Execution:
         with self._services.cancellation.tracked() as tag:
             return make(self, plan, sql, tag, leases, None)
 
-    def streamed(self, plan: Plan, tag: str) -> Stream | None:
+    def streamed(self, plan: Plan, tag: str) -> PlanRun | None:
         """The run of a plan whose rows can be given piece by piece; None of any other."""
         run = _STREAMS.get(type(plan))
         return None if run is None else run(self, plan, tag)
@@ -123,10 +123,10 @@ class Execution:
 
         return SortedRows(plan, self._services.duckdb, tag)
 
-    def _cover_stream(self, plan: CoverPlan, tag: str) -> Stream | None:
+    def _cover_stream(self, plan: CoverPlan, tag: str) -> PlanRun | None:
         return stream_of_cover(plan, self._services.duckdb, tag, self._services.store)
 
-    def _nested_stream(self, plan: NestedPlan, tag: str) -> Stream | None:
+    def _nested_stream(self, plan: NestedPlan, tag: str) -> PlanRun | None:
         duckdb = self._services.duckdb
         return stream_of_nested(plan, duckdb, tag, lambda: self._answers(plan, tag, {}))
 
@@ -189,7 +189,7 @@ class Execution:
         return partial_frame(plan, self._answers(plan, tag, {}), self._services.engine, sql)
 
 
-Answer = tuple[pa.Table, "Counted | None"]
+Answer = tuple[pa.Table, "ReadCounter | None"]
 """The rows, and what was read if it was counted."""
 Known = dict[int, pa.Table]
 """The answers so far, by the identity of their plans."""
@@ -212,7 +212,7 @@ _FRAMES: dict[
 }
 """Who runs it by Spark. With the settings workers may read positions; else, and where a file is
 other than was thought, it fails, and the caller has the plain statement in its place."""
-_STREAMS: dict[type[Plan], Callable[[Execution, Any, str], Stream | None]] = {
+_STREAMS: dict[type[Plan], Callable[[Execution, Any, str], PlanRun | None]] = {
     CoverPlan: Execution._cover_stream,
     NestedPlan: Execution._nested_stream,
     RowsPlan: Execution._stream,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accelerator.store import Store
 
 
-class Stream(Protocol):
+class PlanRun(Protocol):
     """One run of a plan, under a tag."""
 
     @property
@@ -70,7 +70,9 @@ class _Computed:
                     raise
 
 
-def stream_of_cover(plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store) -> Stream | None:
+def stream_of_cover(
+    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store
+) -> PlanRun | None:
     """The run of a plan of which DuckDB may give many rows; None of any other."""
     run = plan.duckdb
     if run is None or plan.engine != "duckdb" or not may_be_large(plan) or not _has_types(plan):
@@ -84,7 +86,7 @@ def stream_of_cover(plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Stor
 
 def stream_of_nested(
     plan: NestedPlan, engine: DuckDBEngine, tag: str, answers: Callable[[], Sequence[pa.Table]]
-) -> Stream | None:
+) -> PlanRun | None:
     """The same of a SELECT over others, whose `answers` are whole before it begins."""
     if plan.block.limit is not None or not _has_types(plan):
         return None

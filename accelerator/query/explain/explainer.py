@@ -21,7 +21,7 @@ from accelerator.query.explain.explanation import (
     bytes_read,
 )
 from accelerator.query.explain.suggest_index import suggested_index
-from accelerator.query.guards.scan_estimate import Scanned, scanned_by
+from accelerator.query.guards.scan_estimate import ScanEstimate, scanned_by
 from accelerator.query.statements.nodes import Query, Statement
 from rewrite.errors import StatementError
 from rewrite.ir.block import Block
@@ -74,7 +74,7 @@ class Explainer:
         self,
         sql: str,
         plan: Plan,
-        plain: Scanned | None = None,
+        plain: ScanEstimate | None = None,
         suggested: Suggestion | None = None,
         ran: Ran | None = None,
     ) -> Explanation:
@@ -106,7 +106,7 @@ class Explainer:
         stages["else"] = max(0.0, whole - sum(clock.ms.values())) + stages.pop("run")
         return Ran(result.num_rows, metrics, tuple(stages.items()))
 
-    def _scanned(self, sql: str) -> Scanned | None:
+    def _scanned(self, sql: str) -> ScanEstimate | None:
         """What plain Spark would read; None where that isn't known."""
         services = self._services
         try:

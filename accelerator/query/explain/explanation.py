@@ -16,12 +16,12 @@ from sqlglot.errors import SqlglotError
 from accelerator.common.statement_metrics import Metrics
 from accelerator.engines.choice import Estimate
 from accelerator.planning.plans import Plan
-from accelerator.planning.plans.candidate import Tried, decoding_line
+from accelerator.planning.plans.candidate import Attempt, decoding_line
 from accelerator.planning.plans.cover_value import SEGMENT
-from accelerator.planning.plans.explain_tree import Step, counted, size
+from accelerator.planning.plans.explain_tree import ExplainStep, counted, size
 from accelerator.query.explain.html import as_html
 from accelerator.query.explain.suggest_index import SuggestedIndex
-from accelerator.query.guards.scan_estimate import Scanned
+from accelerator.query.guards.scan_estimate import ScanEstimate
 from rewrite.client import SPARK
 from rewrite.parse.bounds import tokens_of
 from rewrite.reason import Declined
@@ -152,7 +152,7 @@ class Explanation:
 
     sql: str
     plan: Plan
-    plain: Scanned | None = None
+    plain: ScanEstimate | None = None
     estimate: Estimate | None = None
     suggested: Suggestion | None = None
     ran: Ran | None = None
@@ -214,7 +214,7 @@ class Explanation:
         plans = (self.plan, *self.plan.leaves())
         return [one for plan in plans if (one := plan.unaided()) is not None]
 
-    def _tried(self) -> Iterator[tuple[Plan, Tried]]:
+    def _tried(self) -> Iterator[tuple[Plan, Attempt]]:
         """What was tried and isn't used, beside the part for which it was."""
         plan = self.plan
         yield from ((plan, one) for one in plan.tried if one.cube not in plan.used())
@@ -276,8 +276,8 @@ class Explanation:
                 lines.append(f"{space if number else label.ljust(_LABEL)}{one_line(line)}")
         return "\n".join(lines)
 
-    def _root(self) -> Step:
-        return Step(head(self.sql), self._cost(), self.plan.steps())
+    def _root(self) -> ExplainStep:
+        return ExplainStep(head(self.sql), self._cost(), self.plan.steps())
 
     def _cost(self) -> str:
         """E.g. `204 kB instead of 12.9 MB · DuckDB in process`."""
@@ -387,14 +387,14 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _tree(root: Step) -> list[str]:
+def _tree(root: ExplainStep) -> list[str]:
     """The lines of a tree, with notes in a column of their own."""
     rows = list(_rows(root, "", ""))
     width = max((len(left) for left, note in rows if note and len(left) <= _LEFT), default=0)
     return [f"{left.ljust(width)}  {note}".rstrip() if note else left for left, note in rows]
 
 
-def _rows(step: Step, before: str, below: str) -> Iterator[tuple[str, str]]:
+def _rows(step: ExplainStep, before: str, below: str) -> Iterator[tuple[str, str]]:
     yield f"{before}{_cut(one_line(step.text), _LINE)}", one_line(step.note)
     for number, one in enumerate(step.below, start=1):
         last = number == len(step.below)

@@ -28,7 +28,7 @@ from accelerator.errors import (
     UnreadableGuardError,
 )
 from accelerator.iceberg import Lake
-from accelerator.query.guards.scan_estimate import Named, Scanned, named_tables, scanned
+from accelerator.query.guards.scan_estimate import QueriedTable, ScanEstimate, named_tables, scanned
 from rewrite.analysis.query_form import cross_join, filters_by, hides_tables, only_sorts, uses
 from rewrite.bind.functions import constant_needles
 from rewrite.client import SPARK
@@ -134,9 +134,9 @@ class Guards:
                 "the query sorts all of its rows", hint="add a LIMIT, or leave out the ORDER BY"
             )
 
-    def _check_limits(self, named: Sequence[Named]) -> None:
+    def _check_limits(self, named: Sequence[QueriedTable]) -> None:
         zone = self._context.settings().get("time_zone")
-        found = [scanned(one, zone) or Scanned() for one in named]
+        found = [scanned(one, zone) or ScanEstimate() for one in named]
         config = self._config
         limits = (
             (BytesGuardError, "bytes", sum(f.bytes for f in found), config.guard_bytes_max),
@@ -169,7 +169,7 @@ def _inserts(sql: str) -> bool:
     return False
 
 
-def _check_partitions(named: Sequence[Named]) -> None:
+def _check_partitions(named: Sequence[QueriedTable]) -> None:
     for one in named:
         columns = one.pinned.partition_columns
         if columns and not filters_by(one.use, tuple(columns.values())):

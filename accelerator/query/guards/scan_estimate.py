@@ -15,7 +15,7 @@ from sqlglot import exp
 from accelerator.engines.session_settings import SessionContext
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Pin, PinnedTable
-from rewrite.analysis.query_form import Use, bound_filters, uses
+from rewrite.analysis.query_form import TableReference, bound_filters, uses
 from rewrite.bind.from_clause import occurrence_of
 from rewrite.ir.block import Occurrence
 from rewrite.reason import DeclinedError
@@ -24,7 +24,7 @@ _log = logging.getLogger("accelerator")
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanEstimate:
     """What a query would read of its tables' files at most."""
 
     bytes: int = 0
@@ -33,15 +33,15 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class QueriedTable:
     """A table of the query that is an Iceberg table here."""
 
-    use: Use
+    use: TableReference
     occurrence: Occurrence
     pinned: PinnedTable
 
 
-def named_tables(tree: exp.Expression, pin: Pin, context: SessionContext) -> Iterator[Named]:
+def named_tables(tree: exp.Expression, pin: Pin, context: SessionContext) -> Iterator[QueriedTable]:
     """The tables that the query names, as often as it does; nothing of what is no such table."""
     zone = context.settings().get("time_zone")
     for use in uses(tree):
@@ -57,10 +57,10 @@ def named_tables(tree: exp.Expression, pin: Pin, context: SessionContext) -> Ite
         except (DeclinedError, AcceleratorError):
             continue  # a view, a path, no table at all: Spark says what is wrong with it
         if pinned is not None:
-            yield Named(use, occurrence, pinned)
+            yield QueriedTable(use, occurrence, pinned)
 
 
-def scanned(named: Named, zone: str | None) -> Scanned | None:
+def scanned(named: QueriedTable, zone: str | None) -> ScanEstimate | None:
     """From the manifests; None of a table whose manifests can't be read."""
     from accelerator.planning.survey import Survey  # imports Arrow's compute module
 
@@ -71,10 +71,10 @@ def scanned(named: Named, zone: str | None) -> Scanned | None:
     except AcceleratorError as error:
         _log.warning("nobody can tell what is read of %s: %s", named.pinned.facts.name, error)
         return None
-    return Scanned(size, files, rows)
+    return ScanEstimate(size, files, rows)
 
 
-def scanned_by(tree: exp.Expression, pin: Pin, context: SessionContext) -> Scanned | None:
+def scanned_by(tree: exp.Expression, pin: Pin, context: SessionContext) -> ScanEstimate | None:
     """By the whole query; None where that isn't known, e.g. of a view.
 
     What WITH names counts as often as it's mentioned: Spark writes it in each of these places.
@@ -94,7 +94,7 @@ def scanned_by(tree: exp.Expression, pin: Pin, context: SessionContext) -> Scann
             files + times * told.files,
             rows + times * told.rows,
         )
-    return Scanned(size, files, rows)
+    return ScanEstimate(size, files, rows)
 
 
 def _times(tree: exp.Expression, table: exp.Expression) -> int:

@@ -8,14 +8,14 @@ import weakref
 from typing import TYPE_CHECKING
 
 from accelerator.errors import UNFIT, AcceleratorError
-from accelerator.query.recording.statement_recorder import UNLOGGED, Asked, Unlogged
+from accelerator.query.recording.statement_recorder import UNLOGGED, StatementRecorder, Unlogged
 from accelerator.store.journals.query_log.writing.writer import Limits, QueryLog, tidy
 
 if TYPE_CHECKING:
     from accelerator.common.config.config import Config
     from accelerator.query.parameters import Parameters
-    from accelerator.store.files.files import Files
-    from accelerator.store.journals.query_log.record import Record
+    from accelerator.store.files.files import StoreFiles
+    from accelerator.store.journals.query_log.record import LogRecord
 
 _log = logging.getLogger("accelerator")
 _FLUSH_S = 2.0
@@ -28,7 +28,7 @@ class SessionLog:
     `source` is the application by which statements come, where that is known.
     """
 
-    def __init__(self, config: Config, files: Files) -> None:
+    def __init__(self, config: Config, files: StoreFiles) -> None:
         self._config, self._files, self.source = config, files, config.source
         self._log: QueryLog | None = None
         if config.query_log and not config.store_read_only:
@@ -42,15 +42,15 @@ class SessionLog:
         user: str | None,
         dialect: str | None,
         params: Parameters | None = None,
-    ) -> Asked | Unlogged:
+    ) -> StatementRecorder | Unlogged:
         """A statement that begins now, with these values; one that isn't a text isn't logged."""
         log, config = self._log, self._config
         if log is None or not isinstance(sql, str):
             return UNLOGGED
         name = user or config.user
-        return Asked(log.add, sql, dialect or config.dialect, name, self.source, params)
+        return StatementRecorder(log.add, sql, dialect or config.dialect, name, self.source, params)
 
-    def unwritten(self) -> list[Record]:
+    def unwritten(self) -> list[LogRecord]:
         """What couldn't be written yet, once it was tried, within some seconds."""
         if self._log is None or self._log.flush(_FLUSH_S):
             return []

@@ -20,7 +20,7 @@ from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import UNFIT, AcceleratorError, CancelledError, StatementTimeoutError
 from accelerator.query.recording.plan_observers import also_told_to, no_longer
 from accelerator.query.recording.redacted_values import without_values
-from accelerator.store.journals.query_log.record import LIST_MAX, Record, State, figures
+from accelerator.store.journals.query_log.record import LIST_MAX, LogRecord, State, figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ _FAULTS = (AcceleratorError, AssertionError, OSError, MemoryError, RuntimeError,
 _OF_SPARK = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
 
 
-class Asked:
+class StatementRecorder:
     """One statement; what happens within its `with` is its doing.
 
     It's told once: when the `with` is left, or, where a reader was given out, when that ends.
@@ -66,7 +66,7 @@ class Asked:
 
     def __init__(
         self,
-        tell: Callable[[Record], None],
+        tell: Callable[[LogRecord], None],
         sql: str,
         dialect: str,
         user: str | None,
@@ -81,7 +81,7 @@ class Asked:
         self._streams, self._framed, self._working_s = False, False, 0.0
         self._token: Token[Any] | None = None
 
-    def __enter__(self) -> Asked:
+    def __enter__(self) -> StatementRecorder:
         self._started_us, self._began = time.time_ns() // 1000, time.perf_counter()
         self._token = also_told_to(self._planned)
         return self
@@ -137,10 +137,10 @@ class Asked:
         except _FAULTS as fault:  # law 4: the log costs no answer, and no error
             _log.warning("a statement isn't in the query log: %s", type(fault).__name__)
 
-    def _record(self, error: BaseException | None, *, left: bool) -> Record:
+    def _record(self, error: BaseException | None, *, left: bool) -> LogRecord:
         state, code, message = ("CANCELLED", None, None) if left else _outcome(error)
         rows, size = self._given or (None, None)
-        return Record(
+        return LogRecord(
             id=_new_id(),
             started_us=self._started_us,
             state=state,
@@ -228,14 +228,14 @@ class Unlogged:
         return
 
     def answered(self, answer: Result) -> Result:
-        """See `Asked.answered`."""
+        """See `StatementRecorder.answered`."""
         return answer
 
     def framed(self) -> None:
-        """See `Asked.framed`."""
+        """See `StatementRecorder.framed`."""
 
     def streamed(self, reader: BatchReader) -> BatchReader:
-        """See `Asked.streamed`."""
+        """See `StatementRecorder.streamed`."""
         return reader
 
 

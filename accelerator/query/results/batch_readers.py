@@ -23,7 +23,7 @@ from rewrite.text.printable import some_of
 Batches = Generator[pa.RecordBatch, None, None]
 
 
-class Watch(Protocol):
+class ReaderWatch(Protocol):
     """Who is told what becomes of a reader; it raises nothing, and is told of one end."""
 
     def gave(self, batch: pa.RecordBatch, seconds: float) -> None:
@@ -68,7 +68,7 @@ class BatchReader:
         """All that haven't been read yet."""
         return pa.Table.from_batches(list(self), schema=self._schema)
 
-    def watched_by(self, watch: Watch) -> None:
+    def watched_by(self, watch: ReaderWatch) -> None:
         """Tells it from now on; once, before a batch is asked for."""
         self._running.watch = watch
 
@@ -98,7 +98,7 @@ class _Running:
         self._batches, self._lock = batches, threading.Lock()
         self._error: Exception | None = None
         self.ended = False
-        self.watch: Watch | None = None
+        self.watch: ReaderWatch | None = None
 
     def next(self) -> pa.RecordBatch | None:
         with self._lock:

@@ -46,7 +46,7 @@ def check_limit(seconds: float) -> None:
         raise ConfigError(f"timeout_s is {seconds}", hint="it must be seconds, 0 or more")
 
 
-class Budget:
+class TimeBudget:
     """Seconds that the pieces of a statement's work may take together; 0: as long as they need."""
 
     def __init__(self, cancellation: Cancellation, seconds: float) -> None:

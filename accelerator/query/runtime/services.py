@@ -19,8 +19,8 @@ from accelerator.engines.spark.dataframe_leases import HeldFrames
 from accelerator.engines.spark.lazy_engine import SparkSource
 from accelerator.engines.spark.manifest_job import SparkJobs
 from accelerator.iceberg import Lake
-from accelerator.iceberg.manifests.job import ManifestJobs, Rule
-from accelerator.planning.context import Parts
+from accelerator.iceberg.manifests.job import JobRule, ManifestJobs
+from accelerator.planning.context import PlannerServices
 from accelerator.planning.planner import Planner
 from accelerator.query.early_errors.refused_tables import typed
 from accelerator.query.recording.session_log import SessionLog
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.artifacts.relate.dimensions import Dimensions
-    from accelerator.artifacts.sidecars.probe import Indexes
-    from accelerator.builds.segments.builder import Builder
+    from accelerator.artifacts.sidecars.probe import IndexProbe
+    from accelerator.builds.segments.builder import SegmentBuilder
     from accelerator.builds.sidecars.builder import IndexBuilder
     from accelerator.engines.spark.engine import SparkEngine
     from accelerator.iceberg.tables.footprints import Footprints
@@ -73,7 +73,7 @@ class Services:
             spill_bytes=config.duckdb_spill_bytes_max,
         )
         cancellation = Cancellation(duckdb, spark)
-        rule = Rule(config.manifest_jobs, config.manifest_jobs_bytes_min)
+        rule = JobRule(config.manifest_jobs, config.manifest_jobs_bytes_min)
         lake.use_jobs(ManifestJobs(rule, SparkJobs(spark, cancellation.tracked)))
         return cls(config, lake, store, spark, context, duckdb, cancellation)
 
@@ -117,17 +117,17 @@ class Services:
     @cached_property
     def planner(self) -> Planner:
         """Statements to plans."""
-        parts = Parts(
+        parts = PlannerServices(
             lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb, self.choice
         )
         return Planner(self.lake, self.store, self.config, self.context, parts)
 
     @cached_property
-    def builder(self) -> Builder:
+    def builder(self) -> SegmentBuilder:
         """Builds what cubes lack."""
-        from accelerator.builds.segments.builder import Builder
+        from accelerator.builds.segments.builder import SegmentBuilder
 
-        return Builder(
+        return SegmentBuilder(
             self.lake,
             self.store,
             self.config,
@@ -139,11 +139,13 @@ class Services:
         )
 
     @cached_property
-    def indexes(self) -> Indexes:
+    def indexes(self) -> IndexProbe:
         """What the tables' indexes prove."""
-        from accelerator.artifacts.sidecars.probe import Indexes  # imports Arrow's compute module
+        from accelerator.artifacts.sidecars.probe import (
+            IndexProbe,  # imports Arrow's compute module
+        )
 
-        return Indexes(self.store, lambda error: self.failures.count("index_unreadable", error))
+        return IndexProbe(self.store, lambda error: self.failures.count("index_unreadable", error))
 
     @cached_property
     def dimensions(self) -> Dimensions:

@@ -16,8 +16,8 @@ from accelerator.query.statements.nodes import (
     AddRelateColumn,
     DropConstraint,
     DropRelateColumn,
-    RefreshCube,
-    RefreshIndex,
+    SetCubeRefresh,
+    SetIndexRefresh,
     Statement,
     ValidateConstraint,
 )
@@ -30,10 +30,10 @@ def alter(reader: Reader) -> Statement | None:
     """
     if reader.take("CUBE"):
         reader.meant(EXAMPLES["ALTER CUBE"])
-        return RefreshCube(reader.cube(), _refresh(reader))
+        return SetCubeRefresh(reader.cube(), _refresh(reader))
     if reader.take("INDEX"):
         reader.meant(EXAMPLES["ALTER INDEX"])
-        return RefreshIndex(reader.name("the index's name"), _refresh(reader))
+        return SetIndexRefresh(reader.name("the index's name"), _refresh(reader))
     if not reader.take("TABLE"):
         return None
     try:

@@ -126,14 +126,14 @@ FORMS = (
     ),
     Form(
         "ALTER CUBE",
-        nodes.RefreshCube,
+        nodes.SetCubeRefresh,
         "cube string, refresh string",
         "ALTER CUBE sales SET REFRESH = ON COMMIT",
         always=True,
     ),
     Form(
         "ALTER INDEX",
-        nodes.RefreshIndex,
+        nodes.SetIndexRefresh,
         "index string, refresh string",
         "ALTER INDEX needle SET REFRESH = EVERY '10 minutes'",
         always=True,

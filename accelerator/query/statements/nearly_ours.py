@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from accelerator.query.statements.catalog import EXAMPLES
 from rewrite.analysis.syntax_errors import PARSE_SYNTAX_ERROR, Fault
-from rewrite.analysis.unknown_names import COLUMN, TABLE, Tables
+from rewrite.analysis.unknown_names import COLUMN, TABLE, CatalogTables
 from rewrite.identifiers.qualified_name import joined
 from rewrite.text.printable import one_line
 from rewrite.text.source_position import place_of
@@ -46,7 +46,7 @@ _INSTEAD: dict[tuple[str, ...], tuple[str, str]] = {
 }
 
 
-def nearly_ours(sql: str, tables: Tables) -> Fault | None:
+def nearly_ours(sql: str, tables: CatalogTables) -> Fault | None:
     """The fault of a statement that means one of ours; its hint has the statement to write.
 
     >>> nearly_ours("SHOW MATERIALIZED VIEWS", None).hint
@@ -90,7 +90,7 @@ def nearly_ours(sql: str, tables: Tables) -> Fault | None:
     return None
 
 
-def _create_index(sql: str, tokens: list[Token], at: int, tables: Tables) -> Fault | None:
+def _create_index(sql: str, tokens: list[Token], at: int, tables: CatalogTables) -> Fault | None:
     """CREATE INDEX without one of our kinds, over a table of Iceberg."""
     example = f"for example: {EXAMPLES['CREATE INDEX']}"
     keys = [one.key for one in tokens]
@@ -136,7 +136,7 @@ def _create_index(sql: str, tokens: list[Token], at: int, tables: Tables) -> Fau
     return Fault(message, place, (), error, f"take {_KINDS}; {example}")
 
 
-def _drop_index(sql: str, tokens: list[Token], tables: Tables) -> Fault | None:
+def _drop_index(sql: str, tokens: list[Token], tables: CatalogTables) -> Fault | None:
     """DROP INDEX with a table behind its name, or without a name."""
     hint = f"an index's name is enough, for example: {EXAMPLES['DROP INDEX']}"
     keys = [one.key for one in tokens if one.key != ";"]

@@ -69,7 +69,7 @@ class DropIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshCube:
+class SetCubeRefresh:
     """ALTER CUBE … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
@@ -77,7 +77,7 @@ class RefreshCube:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshIndex:
+class SetIndexRefresh:
     """ALTER INDEX … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
@@ -394,8 +394,8 @@ Statement = (
     | CreateIndex
     | BuildIndex
     | DropIndex
-    | RefreshCube
-    | RefreshIndex
+    | SetCubeRefresh
+    | SetIndexRefresh
     | ShowIndexes
     | ShowCoverage
     | BuildCube

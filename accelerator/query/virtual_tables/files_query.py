@@ -50,7 +50,7 @@ def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> FilesPlan:
         raise DeclinedError("block_unsupported")
     if tree.args.get("joins"):
         raise DeclinedError("metadata_one_table")
-    zone, facts = settings.get("time_zone"), _Files(pin)
+    zone, facts = settings.get("time_zone"), _FilesTables(pin)
     occurrence = occurrence_of(0, source.this, facts, zone)
     pinned = facts.pinned[occurrence.at]
     table = pinned.file_table()
@@ -84,7 +84,7 @@ def run_files(plan: FilesPlan, engine: DuckDBEngine, tag: str) -> pa.Table:
     return conform(answer, list(plan.names), list(plan.types))
 
 
-class _Files(Facts):
+class _FilesTables(Facts):
     """Tables of files by their names; `pinned` are the tables whose files they are."""
 
     def __init__(self, pin: Pin) -> None:
@@ -134,7 +134,7 @@ def _flattened(tree: exp.Expression, alias: str, table: FileTable) -> dict[str, 
     return found
 
 
-def _bound(tree: exp.Expression, facts: _Files, zone: str | None) -> Block | RowBlock:
+def _bound(tree: exp.Expression, facts: _FilesTables, zone: str | None) -> Block | RowBlock:
     try:
         return bind_block(tree, facts, zone)
     except DeclinedError as error:

@@ -24,12 +24,12 @@ from accelerator.engines.session_settings import refusal
 from accelerator.errors import StatementError
 from accelerator.planning.candidates.derived_tables import check_unsorted
 from accelerator.planning.plans import LogPlan
-from accelerator.planning.plans.log import ROWS_MAX, Mention, Piece
+from accelerator.planning.plans.log import ROWS_MAX, LogSelect, Mention
 from accelerator.query.virtual_tables.files_views import needs_everything, replaced, start_of
 from accelerator.query.virtual_tables.log_table import NAME, TYPES, is_log, mentions, written
 from accelerator.query.virtual_tables.log_times import span_of, with_now
-from accelerator.store.files.files import Files
-from accelerator.store.journals.query_log.reader import Found, look_at
+from accelerator.store.files.files import StoreFiles
+from accelerator.store.journals.query_log.reader import LogRows, look_at
 from accelerator.store.journals.query_log.record import COLUMNS
 from accelerator.store.journals.query_log.time_span import ALL, Span
 from accelerator.store.journals.query_log.visibility import whose
@@ -44,7 +44,7 @@ from rewrite.ir.expr import Call, Column, Expr, Literal, columns
 from rewrite.parse.parse import PARSER_FAILS, parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render.expressions import quote
-from rewrite.rules.derived_tables import Answer, nested
+from rewrite.rules.derived_tables import DerivedTable, nested
 from rewrite.types import is_numeric
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class _Planning:
     def __init__(self, zone: str | None, user: str | None) -> None:
         self._zone, self._user = zone, user
 
-    def piece(self, tree: exp.Expression) -> Piece:
+    def piece(self, tree: exp.Expression) -> LogSelect:
         """The SELECT's; DeclinedError."""
         split = nested(tree)
-        inner: dict[str, Piece] = {}
+        inner: dict[str, LogSelect] = {}
         outer, beside = tree, frozenset[str]()
         if split is not None:
             inner = {name: self.piece(one) for name, one in split.inner.items()}
@@ -87,7 +87,9 @@ class _Planning:
             check_unsorted(split.inner.values())
         return self._over(block, outer, inner)
 
-    def _over(self, block: Block, tree: exp.Expression, inner: Mapping[str, Piece]) -> Piece:
+    def _over(
+        self, block: Block, tree: exp.Expression, inner: Mapping[str, LogSelect]
+    ) -> LogSelect:
         refused = unsafe(block.conditions)
         if refused is None and block.rows and may_raise(block.results, _divides_well):
             refused = Declined("may_raise")
@@ -115,7 +117,7 @@ class _Planning:
             else None
             for o, (_, type_) in zip(block.outputs, outputs, strict=True)
         )
-        return Piece(text, tuple(inputs), outputs, lists)
+        return LogSelect(text, tuple(inputs), outputs, lists)
 
     def _spans(self, tree: exp.Expression) -> Mapping[str, Span]:
         """The times that count of the tables in the SELECT's FROM, by their aliases."""
@@ -132,20 +134,20 @@ class _Planning:
         return Mention(tuple(names) or ("id",), span, self._user)
 
 
-def run_log(plan: LogPlan, files: Files, engine: DuckDBEngine, tag: str) -> pa.Table:
+def run_log(plan: LogPlan, files: StoreFiles, engine: DuckDBEngine, tag: str) -> pa.Table:
     """The answer, with Spark's names and types; `plan` then tells what was read."""
     known: dict[int, pa.Table] = {}
     log = _rows(plan.piece.read(), files)
     plan.seen.append(log)
 
-    def rows(one: Piece | Mention) -> pa.Table:
+    def rows(one: LogSelect | Mention) -> pa.Table:
         if isinstance(one, Mention):
             return log.rows
         if id(one) not in known:
             known[id(one)] = answer(one)
         return known[id(one)]
 
-    def answer(piece: Piece) -> pa.Table:
+    def answer(piece: LogSelect) -> pa.Table:
         read = [rows(one) for one in piece.inputs]
         tables = {f"raw_{at}": _with_places(one) for at, one in enumerate(read)}
         found = engine.run(piece.sql, tables, tag=tag)
@@ -154,13 +156,13 @@ def run_log(plan: LogPlan, files: Files, engine: DuckDBEngine, tag: str) -> pa.T
     return answer(plan.piece)
 
 
-def _type_of(expr: Expr, block: Block, inner: Mapping[str, Piece]) -> str:
+def _type_of(expr: Expr, block: Block, inner: Mapping[str, LogSelect]) -> str:
     """Spark's type: to the block an array is its place."""
     place = _list_of(expr, block, inner)
     return (expr.type or "") if place is None else place
 
 
-def _list_of(expr: Expr, block: Block, inner: Mapping[str, Piece]) -> str | None:
+def _list_of(expr: Expr, block: Block, inner: Mapping[str, LogSelect]) -> str | None:
     """The type of the array that the expression is; None of anything else."""
     if not isinstance(expr, Column):
         return None
@@ -177,7 +179,7 @@ def _divides_well(call: Call) -> bool:
     return isinstance(by, Literal) and is_numeric(by.type) and float(by.value) != 0
 
 
-def _check_lists(block: Block, inner: Mapping[str, Piece]) -> None:
+def _check_lists(block: Block, inner: Mapping[str, LogSelect]) -> None:
     """DeclinedError where an array is anything else than an output of rows."""
     shown = [one.expr for one in block.outputs]
     bare = [one for one in shown if not (block.rows and _list_of(one, block, inner))]
@@ -196,7 +198,7 @@ def _with_places(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _conformed(found: pa.Table, piece: Piece, read: Sequence[pa.Table]) -> pa.Table:
+def _conformed(found: pa.Table, piece: LogSelect, read: Sequence[pa.Table]) -> pa.Table:
     """The answer in its own types, with arrays again where their places stand."""
     made: list[pa.ChunkedArray] = []
     for column, (_, type_), source in zip(found.columns, piece.outputs, piece.lists, strict=True):
@@ -218,7 +220,7 @@ class Viewed:
 
 @contextmanager
 def with_views(
-    sql: str, engine: SparkEngine, files: Files, settings: Mapping[str, str]
+    sql: str, engine: SparkEngine, files: StoreFiles, settings: Mapping[str, str]
 ) -> Iterator[Viewed]:
     """The query with a view in place of the log; it's gone when the context is left.
 
@@ -271,10 +273,10 @@ def _with_view(sql: str, view: str) -> str:
 class _Tables(Facts):
     """The log under its own name and those `beside`, and the answers of `inner` SELECTs."""
 
-    def __init__(self, inner: Mapping[str, Piece], beside: frozenset[str]) -> None:
+    def __init__(self, inner: Mapping[str, LogSelect], beside: frozenset[str]) -> None:
         self._tables = dict.fromkeys(beside, _FACTS)
         for name, piece in inner.items():
-            self._tables[name] = Answer([(n, _seen(t)) for n, t in piece.outputs]).facts(name)
+            self._tables[name] = DerivedTable([(n, _seen(t)) for n, t in piece.outputs]).facts(name)
 
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         """See `Facts.table`; nothing here has states."""
@@ -283,7 +285,7 @@ class _Tables(Facts):
         return _FACTS if is_log(parts, ()) else self._tables.get(".".join(parts))
 
 
-def _rows(read: Mention, files: Files) -> Found:
+def _rows(read: Mention, files: StoreFiles) -> LogRows:
     return look_at(files, read.span, ROWS_MAX, read.columns, read.user)
 
 

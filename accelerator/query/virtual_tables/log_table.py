@@ -76,7 +76,7 @@ def mentions(tree: exp.Expression) -> Iterator[exp.Table]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogTableSpan:
     """Where the name stands in a text, its `end` behind it; whether one of its own may follow."""
 
     start: int
@@ -84,7 +84,7 @@ class Place:
     bare: bool
 
 
-def written(sql: str) -> list[Place]:
+def written(sql: str) -> list[LogTableSpan]:
     """The places of a text that only Spark can parse, by its words alone.
 
     >>> written("TABLE system.runtime.query_log"), written("SELECT 'system.runtime.query_log'")
@@ -106,5 +106,5 @@ def written(sql: str) -> list[Place]:
         )
         if is_name and behind is not TokenType.DOT and is_log(tuple(t.text for t in names), ()):
             bare = before is not TokenType.TABLE and behind not in _ALIASES
-            found.append(Place(names[0].start, names[-1].end + 1, bare))
+            found.append(LogTableSpan(names[0].start, names[-1].end + 1, bare))
     return found

@@ -20,17 +20,17 @@ from accelerator.errors import (
 from accelerator.iceberg import PinnedTable
 from accelerator.query.explain.buildable import Buildable
 from accelerator.services.advisor.choose import Option, choose, saved
-from accelerator.services.advisor.cost_model import Rates, per_day
-from accelerator.services.advisor.cubes.candidates import Candidate, base
-from accelerator.services.advisor.cubes.options import FactOffers, Offer, Scope, pays
+from accelerator.services.advisor.cost_model import ReadRates, per_day
+from accelerator.services.advisor.cubes.candidates import CubeCandidate, base
+from accelerator.services.advisor.cubes.options import AnalysisScope, FactOffers, Offer, pays
 from accelerator.services.advisor.indexes.clustering import FactOrder, Ordered
-from accelerator.services.advisor.indexes.options import Access, FactAccess, Standing
+from accelerator.services.advisor.indexes.options import FactAccess, IndexAccess, Standing
 from accelerator.services.advisor.indexes.wording import planned_digest
-from accelerator.services.advisor.marginal_gain import Shares
+from accelerator.services.advisor.marginal_gain import MarginalGain
 from accelerator.services.advisor.recommend import Choosable, Recommending
 from accelerator.services.advisor.results import Judged
 from accelerator.services.advisor.workload.digests import digest_of
-from accelerator.services.advisor.workload.queries import Asked, Reading
+from accelerator.services.advisor.workload.queries import WorkloadQuery, WorkloadReader
 from accelerator.services.advisor.workload.workload import Workload, logged, now_utc
 from accelerator.services.clustering.options import ROW_GROUP_BYTES
 from accelerator.store.journals.advice import Advice
@@ -45,12 +45,12 @@ _DAYS_MAX = 3_650
 _HALF_LIFE_MIN = 1e-6
 _BYTES_MAX, _MINUTES_MAX = 2**62, 60.0 * 24 * _DAYS_MAX
 _NOTE_MAX = 1_000
-_OfFact = tuple[dict[str, tuple[Candidate, float]], list[Asked]]
+_OfFact = tuple[dict[str, tuple[CubeCandidate, float]], list[WorkloadQuery]]
 """Candidates by name, with what the blocks take that want each; the blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class AdviceBudget:
     """What all cubes and indexes of the analyzed tables may take, and how the log is read.
 
     `bytes` of them, those of existing ones too; `build_minutes` of builds and rewrites. The log of
@@ -88,7 +88,7 @@ class Budget:
 def analyze(
     services: Services,
     table: tuple[str, ...] | None,
-    budget: Budget,
+    budget: AdviceBudget,
     now: Callable[[], datetime] = now_utc,
 ) -> Advice:
     """What the log advises for a table, or for all.
@@ -107,7 +107,7 @@ class _Analysis:
         self,
         services: Services,
         table: tuple[str, ...] | None,
-        budget: Budget,
+        budget: AdviceBudget,
         now: datetime,
         tag: str,
     ) -> None:
@@ -144,13 +144,13 @@ class _Analysis:
             now=self._now,
             vain=judged.vain,
         )
-        understood = Reading(services).understood(workload, self._check)
+        understood = WorkloadReader(services).understood(workload, self._check)
         scope = self._scope(workload)
         by_fact = self._by_fact(understood.blocks, scope)
         facts = [*sorted(by_fact), *sorted(self._facts_in_use() - by_fact.keys())]
         self._check_any(workload, facts)
         self._tell(workload, understood.left_out)
-        blocks = list[Asked]()
+        blocks = list[WorkloadQuery]()
         offers = list[Choosable]()
         pinned = dict[str, PinnedTable]()
         for fact in facts:
@@ -170,7 +170,7 @@ class _Analysis:
             self._note(note)
         chosen = self._chosen(offers)
         registry = services.store.registry()
-        shares = Shares(chosen, blocks, total)
+        shares = MarginalGain(chosen, blocks, total)
         said = Recommending(offers, shares, registry, pinned, budget.keep_days)
         return Advice(
             made_ms=int(self._now.timestamp() * 1000),
@@ -209,10 +209,10 @@ class _Analysis:
 
     def _access(
         self,
-        scope: Scope,
+        scope: AnalysisScope,
         judged: Judged,
         fact: PinnedTable,
-        asked: Sequence[Asked],
+        asked: Sequence[WorkloadQuery],
         first: int,
     ) -> Iterator[Choosable]:
         """Indexes and the order of a fact: those that exist, and those that may be made."""
@@ -227,7 +227,7 @@ class _Analysis:
         if order is not None and buildable.order(order.option.saves):
             yield order
 
-    def _pinned_fact(self, fact: str, asked: Sequence[Asked]) -> PinnedTable | None:
+    def _pinned_fact(self, fact: str, asked: Sequence[WorkloadQuery]) -> PinnedTable | None:
         """The table of that uuid at its newest state; None where it's gone."""
         names = {one.parts for each in asked for one in each.pinned if one.facts.uuid == fact}
         registry = self._services.store.registry()
@@ -273,7 +273,7 @@ class _Analysis:
             self._note(f"{joined(name)} can't be read here: {error.message[:200]}")
             return None
 
-    def _worth_making(self, judged: Judged, offers: Sequence[Access]) -> list[Access]:
+    def _worth_making(self, judged: Judged, offers: Sequence[IndexAccess]) -> list[IndexAccess]:
         """Those of which no index was made in vain not long ago."""
         uuids = [one.fact.facts.uuid for one in offers]
         found = [
@@ -286,12 +286,12 @@ class _Analysis:
             self._note(f"{count} possible indexes were left out: they were made in vain")
         return found
 
-    def _scope(self, workload: Workload) -> Scope:
-        return Scope(
+    def _scope(self, workload: Workload) -> AnalysisScope:
+        return AnalysisScope(
             services=self._services,
             pin=self._pin,
             workload=workload,
-            rates=Rates.of(workload),
+            rates=ReadRates.of(workload),
             now=self._now,
             keep=timedelta(days=self._budget.keep_days),
             counts=timedelta(days=self._budget.days),
@@ -331,7 +331,7 @@ class _Analysis:
         if text[:_NOTE_MAX] not in self._notes:
             self._notes.append(text[:_NOTE_MAX])
 
-    def _by_fact(self, blocks: Sequence[Asked], scope: Scope) -> dict[str, _OfFact]:
+    def _by_fact(self, blocks: Sequence[WorkloadQuery], scope: AnalysisScope) -> dict[str, _OfFact]:
         """Of each fact the candidates that its blocks want."""
         found: dict[str, _OfFact] = {}
         wanted = None if self._table is None else self._table.facts.uuid
@@ -360,7 +360,7 @@ class _Analysis:
         return found
 
 
-def _largest(one: Asked) -> str | None:
+def _largest(one: WorkloadQuery) -> str | None:
     """The largest of its tables that no join pads, of which something may be left out."""
     able = [o for o in one.block.occurrences if o.index not in one.block.null_supplied]
     if not able or not one.block.conditions:

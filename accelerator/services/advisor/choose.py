@@ -36,7 +36,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenOptions:
     """The options that are taken, by name, and what they save together.
 
     `is_best`: nothing saves more within the budgets.
@@ -58,7 +58,7 @@ def saved(options: Iterable[Option]) -> float:
 
 def choose(
     options: Sequence[Option], bytes_max: float, build_s_max: float, steps: int = _STEPS_MAX
-) -> Choice:
+) -> ChosenOptions:
     """The options that save most within the budgets; fixed ones are taken, and count."""
     ordered = sorted(options, key=lambda one: one.name)
     fixed = [one for one in ordered if one.fixed]
@@ -76,7 +76,7 @@ def choose(
     picked, is_best = found.bounded(picked, steps)
     picked = found.without_idle(picked)
     names = tuple(sorted([*(one.name for one in fixed), *(one.name for one in picked)]))
-    return Choice(names, saved([*fixed, *picked]), is_best)
+    return ChosenOptions(names, saved([*fixed, *picked]), is_best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class _Found:
 
     def bounded(self, picked: Sequence[Option], steps: int) -> tuple[Sequence[Option], bool]:
         """A better choice if there is one, and whether all were looked at or ruled out."""
-        search = _Bounded(self, self._free, picked, steps)
+        search = _BranchAndBound(self, self._free, picked, steps)
         search.run(dict(self._base), self._left)
         return search.picked, search.steps > 0
 
@@ -222,7 +222,7 @@ def _order(picked: Sequence[Option]) -> tuple[float, tuple[str, ...]]:
     return sum(one.bytes for one in picked), tuple(sorted(one.name for one in picked))
 
 
-class _Bounded:
+class _BranchAndBound:
     """Takes or leaves option after option, where what is left could still save more."""
 
     def __init__(

@@ -13,7 +13,7 @@ from math import log2
 
 from accelerator.common.arrow.spark_types import row_width
 from accelerator.iceberg import PinnedTable
-from accelerator.services.advisor.workload.queries import Asked
+from accelerator.services.advisor.workload.queries import WorkloadQuery
 from accelerator.services.advisor.workload.workload import Workload, median
 from accelerator.store import SegmentRecord
 from cubes.definition import CubeDefinition
@@ -123,13 +123,13 @@ def order_seconds(table_bytes: float, *, is_used: bool) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class ReadRates:
     """What a byte takes that is read raw, as this workload has measured it."""
 
     raw_ms_per_byte: float
 
     @classmethod
-    def of(cls, workload: Workload) -> Rates:
+    def of(cls, workload: Workload) -> ReadRates:
         """The median of the shapes that ran without a cube."""
         told = [
             (shape.raw_ms / shape.raw_bytes, shape.weight)
@@ -138,18 +138,18 @@ class Rates:
         ]
         return cls(median(told) or RAW_MS_PER_BYTE)
 
-    def now_ms(self, asked: Asked) -> float:
+    def now_ms(self, asked: WorkloadQuery) -> float:
         """What one run of the block takes without a cube."""
         told = asked.raw_ms
         return self.raw_ms_per_byte * asked.raw_bytes if told is None else told
 
-    def spared_ms(self, asked: Asked, read: float) -> float:
+    def spared_ms(self, asked: WorkloadQuery, read: float) -> float:
         """What a cube of which so many bytes are read spares one run; never less than nothing."""
         now = self.now_ms(asked) - (0.0 if asked.whole else SPARK_MS)
         then = STATEMENT_MS + now * read / max(asked.raw_bytes, 1)
         return max(0.0, now - then)
 
-    def left_ms(self, asked: Asked, share: float) -> float:
+    def left_ms(self, asked: WorkloadQuery, share: float) -> float:
         """What one run is spared where this share of what it reads now is read."""
         now = self.now_ms(asked) - (0.0 if asked.whole else SPARK_MS)
         return max(0.0, now - INDEX_MS - now * share)

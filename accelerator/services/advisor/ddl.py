@@ -13,7 +13,7 @@ from accelerator.errors import AdviceError
 from accelerator.query.explain.buildable import Buildable
 from accelerator.query.statements.definitions import table_uuid
 from accelerator.query.statements.nodes import Analyze, ApplyRecommendations, ShowRecommendations
-from accelerator.services.advisor.analyze import Budget, analyze
+from accelerator.services.advisor.analyze import AdviceBudget, analyze
 from accelerator.services.advisor.apply.apply import OPEN, Done, Execute, apply, needs_spark
 from accelerator.store.journals.advice import Advice, Recommendation, newest, read, write
 from accelerator.store.journals.query_log.visibility import whose
@@ -27,7 +27,7 @@ Rows = Iterator[Mapping[str, Any]]
 _NUMBERS = ("build_minutes", "days", "half_life_days", "keep_days")
 
 
-def budget_of(options: Sequence[tuple[str, str | float | bool]]) -> Budget:
+def budget_of(options: Sequence[tuple[str, str | float | bool]]) -> AdviceBudget:
     """The budget that a statement's options name; AdviceError for another option or value."""
     found: dict[str, Any] = {}
     for name, value in options:
@@ -46,7 +46,7 @@ def budget_of(options: Sequence[tuple[str, str | float | bool]]) -> Budget:
                 hint=did_you_mean(near) or f"one of bytes, {', '.join(_NUMBERS)}",
                 suggestions=near,
             )
-    return Budget(**found)
+    return AdviceBudget(**found)
 
 
 def _bytes(value: str | float | bool) -> int:
@@ -60,7 +60,11 @@ def _bytes(value: str | float | bool) -> int:
 
 
 def advised(
-    services: Services, table: tuple[str, ...] | None, budget: Budget, *, by_itself: bool = False
+    services: Services,
+    table: tuple[str, ...] | None,
+    budget: AdviceBudget,
+    *,
+    by_itself: bool = False,
 ) -> Advice:
     """Advice for a table, or for all; it's kept in the store where that may be written.
 

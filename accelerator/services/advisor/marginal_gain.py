@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from accelerator.services.advisor.choose import Option, saved
 
 if TYPE_CHECKING:
-    from accelerator.services.advisor.workload.queries import Asked
+    from accelerator.services.advisor.workload.queries import WorkloadQuery
     from accelerator.store.journals.advice import Action
 
 SAMPLES_MAX = 3
 
 
-class Shares:
+class MarginalGain:
     """Of the options that are chosen; `total` is what all blocks take in a day."""
 
-    def __init__(self, chosen: Sequence[Option], blocks: Sequence[Asked], total: float) -> None:
+    def __init__(
+        self, chosen: Sequence[Option], blocks: Sequence[WorkloadQuery], total: float
+    ) -> None:
         self.chosen, self._blocks, self._total = tuple(chosen), blocks, total
         self.names = frozenset(one.name for one in chosen)
         self._saved = saved(chosen)
@@ -44,15 +46,15 @@ class Shares:
         """Which part that is of all that is taken."""
         return gain / self._total if self._total else 0.0
 
-    def served(self, option: Option) -> list[Asked]:
+    def served(self, option: Option) -> list[WorkloadQuery]:
         """One block of each shape that it serves best."""
         return self._of_shapes(self._best[option.name])
 
-    def able(self, option: Option) -> list[Asked]:
+    def able(self, option: Option) -> list[WorkloadQuery]:
         """One block of each shape that it could serve."""
         return self._of_shapes(option.saves)
 
-    def _of_shapes(self, numbers: Iterable[int]) -> list[Asked]:
+    def _of_shapes(self, numbers: Iterable[int]) -> list[WorkloadQuery]:
         return list({(one := self._blocks[number]).shape: one for number in numbers}.values())
 
     def would_save_more(self, option: Option) -> bool:
@@ -60,7 +62,7 @@ class Shares:
         return saved([*self.chosen, option]) > self._saved
 
     @staticmethod
-    def samples(served: Sequence[Asked]) -> tuple[str, ...]:
+    def samples(served: Sequence[WorkloadQuery]) -> tuple[str, ...]:
         """Texts of those that weigh most."""
         heaviest = sorted(served, key=lambda one: (-one.weight, one.shape))
         return tuple(one.sample for one in heaviest[:SAMPLES_MAX])

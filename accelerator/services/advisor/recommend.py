@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from accelerator.query.explain.suggest_cube import free
 from accelerator.services.advisor.cubes.options import Offer
 from accelerator.services.advisor.indexes.clustering import Ordered, ordered_by
-from accelerator.services.advisor.indexes.options import Access, Standing
+from accelerator.services.advisor.indexes.options import IndexAccess, Standing
 from accelerator.services.advisor.indexes.wording import AccessWords
-from accelerator.services.advisor.marginal_gain import Shares, id_of
+from accelerator.services.advisor.marginal_gain import MarginalGain, id_of
 from accelerator.services.advisor.workload.digests import digest_of
 from accelerator.store.journals.advice import Recommendation
 from rewrite.render.readable import bare
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
-    from accelerator.services.advisor.cubes.candidates import Candidate
+    from accelerator.services.advisor.cubes.candidates import CubeCandidate
     from accelerator.store import CubeRecord, RegistryVersion
 
-Choosable = Offer | Access | Standing | Ordered
+Choosable = Offer | IndexAccess | Standing | Ordered
 """What the choice is among; each has its `option`."""
 SHAPES_MAX = 100
 
@@ -31,7 +31,7 @@ class Recommending:
     def __init__(
         self,
         offers: Sequence[Choosable],
-        shares: Shares,
+        shares: MarginalGain,
         registry: RegistryVersion,
         facts: Mapping[str, PinnedTable],
         keep_days: float,
@@ -47,7 +47,7 @@ class Recommending:
         """
         chosen = [one for one in self._offers if one.option.name in self._shares.names]
         words = AccessWords(self._shares, self._registry)
-        made = words.created([one for one in chosen if isinstance(one, Access)])
+        made = words.created([one for one in chosen if isinstance(one, IndexAccess)])
         made += [words.order(one) for one in chosen if isinstance(one, Ordered)]
         cubes = [one for one in chosen if isinstance(one, Offer) and one.candidate is not None]
         cubes.sort(key=lambda one: (-self._shares.gain(one.option), one.option.name))
@@ -73,7 +73,7 @@ class Recommending:
         keys = {key for fact in self._facts.values() for key in ordered_by(fact.properties)}
         yield from words.dropped(known, why, keys)
 
-    def _create(self, offer: Offer, candidate: Candidate) -> Recommendation:
+    def _create(self, offer: Offer, candidate: CubeCandidate) -> Recommendation:
         name = free(candidate.title, self._taken)
         self._taken.add(name)
         digest = digest_of(candidate.cube)

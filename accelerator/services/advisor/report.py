@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AppliedStep:
     """One thing that was done, or that failed by `error`, in so many seconds."""
 
     id: str
@@ -30,7 +30,7 @@ class Advised:
     """
 
     advised: int = 0
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AppliedStep, ...] = ()
     skipped: Mapping[str, int] | None = None
     left: bool = False
     promised_ms: float | None = None
@@ -48,5 +48,5 @@ class Advised:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Advised:
         """The inverse; TypeError for what has other fields."""
-        steps = tuple(Step(**one) for one in raw["steps"])
+        steps = tuple(AppliedStep(**one) for one in raw["steps"])
         return cls(**{**raw, "steps": steps})

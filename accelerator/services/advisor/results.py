@@ -23,7 +23,7 @@ from accelerator.services.advisor.workload.digests import record_digest
 from accelerator.services.advisor.workload.workload import now_utc, run_ms
 from accelerator.store.journals import ledger as apply_ledger
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.ledger import UNPAID, Applied, Ledger
+from accelerator.store.journals.ledger import UNPAID, AdviceLedger, AppliedAdvice
 from accelerator.store.journals.medians import (
     MedianRange,
     SparedTime,
@@ -67,7 +67,7 @@ class AdviceResult:
     tell, as of a drop.
     """
 
-    applied: Applied
+    applied: AppliedAdvice
     status: str
     name: str
     days: float | None = None
@@ -88,7 +88,7 @@ class AdviceResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialPeriod:
     """When it's told that a cube doesn't pay: after so many days, and statements of any kind.
 
     It doesn't where it spares less than that `share` of what was promised.
@@ -99,7 +99,7 @@ class Trial:
     share: float = 0.1
 
     @classmethod
-    def of(cls, config: Config) -> Trial:
+    def of(cls, config: Config) -> TrialPeriod:
         """As the settings say."""
         return cls(
             config.advisor_trial_days, config.advisor_trial_statements, config.advisor_pays_share
@@ -144,7 +144,7 @@ class Results:
     def __init__(self, services: Services, now: datetime | None = None) -> None:
         self._services = services
         self.now = now or now_utc()
-        self.ledger: Ledger = apply_ledger.read(services.store.files)
+        self.ledger: AdviceLedger = apply_ledger.read(services.store.files)
         self.registry: RegistryVersion = services.store.registry(fresh=True)
         registry = self.registry
         every: list[Live] = [*registry.cubes.values(), *registry.indexes.values()]
@@ -153,11 +153,11 @@ class Results:
     def all(self) -> list[AdviceResult]:
         """The newest first."""
         created = [one for one in self.ledger.entries if one.creates and one.state == "done"]
-        seen = _Seen(self._services, created, self.ledger, self.now) if created else None
+        seen = _LogSince(self._services, created, self.ledger, self.now) if created else None
         found = [self._of(one, seen) for one in self.ledger.entries]
         return sorted(found, key=lambda one: (-one.applied.began_ms, one.applied.key))
 
-    def unpaid(self, trial: Trial) -> dict[str, str]:
+    def unpaid(self, trial: TrialPeriod) -> dict[str, str]:
         """Why cubes and indexes that are in use don't pay, by their ids.
 
         One that was dropped and brought back isn't judged: somebody wants it.
@@ -196,7 +196,7 @@ class Results:
         return frozenset(one.artifact_id for one in every if one.creates and one.by == "auto")
 
     @property
-    def _dropped_by_advice(self) -> list[Applied]:
+    def _dropped_by_advice(self) -> list[AppliedAdvice]:
         return [one for one in self.ledger.entries if one.drops and one.state == "done"]
 
     def on_trial(self, days: float) -> frozenset[str]:
@@ -247,7 +247,7 @@ class Results:
         entries = self.ledger.entries
         return frozenset(one.digest for one in entries if one.digest and one.artifact_id in ids)
 
-    def _of(self, one: Applied, seen: _Seen | None) -> AdviceResult:
+    def _of(self, one: AppliedAdvice, seen: _LogSince | None) -> AdviceResult:
         live = self._live.get(one.artifact_id) if one.artifact_id else None
         name = one.name if live is None else live.name
         if one.state != "done":
@@ -264,7 +264,7 @@ class Results:
             told = seen.of(told, self._names(told), until)
         return replace(told, bytes=None if live is None else self._bytes(live))
 
-    def _dropped_ms(self, one: Applied) -> int | None:
+    def _dropped_ms(self, one: AppliedAdvice) -> int | None:
         """The time of its drop; None if it is there, or if no time is recorded."""
         id = one.artifact_id
         times = [d.ended_ms for d in self.ledger.entries if d.drops and d.artifact_id == id]
@@ -309,14 +309,14 @@ class _Ran:
 _at = attrgetter("at_ms")
 
 
-class _Seen:
+class _LogSince:
     """The log since the first of these entries was applied, or as far as it goes back."""
 
     def __init__(
         self,
         services: Services,
-        entries: Sequence[Applied],
-        ledger: Ledger,
+        entries: Sequence[AppliedAdvice],
+        ledger: AdviceLedger,
         now: datetime,
     ) -> None:
         earliest = min(one.ended_ms for one in entries)
@@ -413,7 +413,7 @@ class Judged:
         newest = int((now - keep).timestamp() * 1000)
         back = results.ledger.acted("undropped")
         self._back = {id for id, one in back.items() if one.at_ms > newest}
-        self._unpaid = results.unpaid(Trial.of(services.config))
+        self._unpaid = results.unpaid(TrialPeriod.of(services.config))
         self._not_again = results.not_again()
         self._on_trial = results.on_trial(services.config.advisor_trial_days)
         since = now - timedelta(days=AGAIN_DAYS)
@@ -461,7 +461,7 @@ class Judged:
 
 def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, Any]]:
     """SHOW ADVICE RESULTS: all that was applied for a table, or for any; the newest first."""
-    running, results, trial = _running(services), Results(services), Trial.of(services.config)
+    running, results, trial = _running(services), Results(services), TrialPeriod.of(services.config)
     now_ms = int(results.now.timestamp() * 1000)
     for one in results.all():
         if table_uuid in (None, one.applied.table_uuid):

@@ -18,14 +18,14 @@ from accelerator.services.advisor.apply.apply import Execute
 from accelerator.services.advisor.apply.auto import AutoRun
 from accelerator.services.advisor.report import Advised
 from accelerator.services.advisor.results import KEY
-from accelerator.services.runner import Due, Outcome, Reported
+from accelerator.services.runner import DueTasks, Outcome, Reported
 from accelerator.store.journals.claims import Claims
 from accelerator.store.journals.query_log.paths import FOLDER, is_day, log_file
-from accelerator.store.journals.run import AHEAD_MS, Known, Run, known, until_s
+from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, known, until_s
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
-    from accelerator.store.files.files import Files
+    from accelerator.store.files.files import StoreFiles
 
 _log = logging.getLogger("accelerator")
 _LOOK_MIN_S, _LOOK_MAX_S = 0.05, 60.0
@@ -64,12 +64,12 @@ class Advise:
         self._running = self._is_over = False
         self._trouble = ""
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """See `Service.due`."""
         if self._is_over:
-            return Due(is_over=True)
+            return DueTasks(is_over=True)
         if self._running:
-            return Due(again_s=self._look_s)
+            return DueTasks(again_s=self._look_s)
         try:
             told = known(self._claims, KEY)
             wait = self._wait_s(told)
@@ -78,18 +78,18 @@ class Advise:
             if str(error) != self._trouble:
                 self._trouble = str(error)
                 _log.warning("whether the advisor is due can't be told: %s", error)
-            return Due(again_s=_LOOK_MAX_S, is_over=self._once)
+            return DueTasks(again_s=_LOOK_MAX_S, is_over=self._once)
         self._trouble = ""
         if is_due:
-            return Due((_Run(self, self._clock()),), self._look_s)
-        return Due(again_s=max(self._look_s, min(wait, _LOOK_MAX_S)), is_over=self._once)
+            return DueTasks((_AdvisorRun(self, self._clock()),), self._look_s)
+        return DueTasks(again_s=max(self._look_s, min(wait, _LOOK_MAX_S)), is_over=self._once)
 
-    def is_due(self, last: Run | None, deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, deaths: int) -> bool:
         """Whether it still is, now that it's claimed."""
         self._running = True
-        return self._wait_s(Known(last)) <= 0 and self._has_news(last, deaths)
+        return self._wait_s(TaskRuns(last)) <= 0 and self._has_news(last, deaths)
 
-    def _wait_s(self, told: Known) -> float:
+    def _wait_s(self, told: TaskRuns) -> float:
         """Seconds until it may be run, by what has been run of it."""
         now_ms, last = self._now_ms(), told.last
         wait = told.wait_s(self.state, now_ms)
@@ -100,7 +100,7 @@ class Advise:
             wait = max(wait, until_s(last, every, now_ms, since_began=True))
         return wait
 
-    def _has_news(self, last: Run | None, deaths: int) -> bool:
+    def _has_news(self, last: FinishedRun | None, deaths: int) -> bool:
         """Whether the log has statements that the last run can't have seen, or it wasn't done."""
         if last is None or deaths or last.more or last.failures or last.state != self.state:
             return True
@@ -116,7 +116,7 @@ class Advise:
             self._tell(done)
 
 
-class _Run:
+class _AdvisorRun:
     """The task: one run."""
 
     key = group = KEY
@@ -126,7 +126,7 @@ class _Run:
         self._service, self.since, self.state = service, since, service.state
         self._done: Advised | None = None
 
-    def is_due(self, last: Run | None, deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, deaths: int) -> bool:
         """See `Task.is_due`."""
         return self._service.is_due(last, deaths)
 
@@ -160,7 +160,7 @@ def _together(errors: list[AcceleratorError]) -> AcceleratorError | None:
     )
 
 
-def newest_ms(files: Files) -> int | None:
+def newest_ms(files: StoreFiles) -> int | None:
     """When the newest statement of the log began, by its files' names; None where it has none.
 
     StoreError where the store can't be listed.

@@ -15,10 +15,10 @@ from accelerator.common.progress import Progress
 from accelerator.engines.spark.jvm.errors import JvmError
 from accelerator.errors import CancelledError, ClusteringError, EngineError
 from accelerator.iceberg import LiveFile, PartitionField, PinnedTable
-from accelerator.services.clustering.options import Options, file_bytes
+from accelerator.services.clustering.options import OptimizeOptions, file_bytes
 from accelerator.services.clustering.order import PROPERTY, Order, relates
 from accelerator.services.clustering.rewrite import NewFiles, Rewriting, data_location
-from accelerator.services.clustering.spark import Layout, rewrite
+from accelerator.services.clustering.spark import RowLayout, rewrite
 from cubes.job_error import JobError
 from cubes.spark import job_errors
 from rewrite.render.expressions import quote
@@ -53,7 +53,7 @@ def rewrite_files(
     services: Services,
     pinned: PinnedTable,
     order: Order,
-    options: Options,
+    options: OptimizeOptions,
     files: Sequence[LiveFile],
     progress: Progress,
 ) -> Optimized:
@@ -127,10 +127,10 @@ def _failures(pinned: PinnedTable) -> Iterator[None]:
 def _layout(
     pinned: PinnedTable,
     order: Order,
-    options: Options,
+    options: OptimizeOptions,
     files: Sequence[LiveFile],
     catalog: str,
-) -> Layout:
+) -> RowLayout:
     size, rows = sum(f.size_bytes for f in files), sum(f.record_count for f in files)
     target = options.file or file_bytes(pinned)
     fields = pinned.partition_fields
@@ -145,7 +145,7 @@ def _layout(
     # Files that stay lie on the curve that the table keeps.
     stay = not options.full and any(order.has(f.path) for f in pinned.live_files())
     rankings = order.rankings(pinned.properties) if stay else ()
-    return Layout(order, partition_by, max(1, -(-size // target)), rows, rankings, writing)
+    return RowLayout(order, partition_by, max(1, -(-size // target)), rows, rankings, writing)
 
 
 def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> str:

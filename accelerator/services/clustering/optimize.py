@@ -16,7 +16,7 @@ from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import ClusteringError, UnknownTableError
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.query.statements.nodes import OptimizeTable
-from accelerator.services.clustering.options import MB, ROW_GROUP_BYTES, Options, order_of
+from accelerator.services.clustering.options import MB, ROW_GROUP_BYTES, OptimizeOptions, order_of
 from accelerator.services.clustering.order import Order
 from rewrite.identifiers.qualified_name import joined
 
@@ -32,7 +32,7 @@ class RewriteDue:
 
     pinned: PinnedTable
     order: Order
-    options: Options
+    options: OptimizeOptions
     files: Sequence[LiveFile]
 
 
@@ -89,7 +89,7 @@ def optimize(
     return dict(zip(_FIGURES, values, strict=True)) | {"snapshot": done.snapshot}
 
 
-def _options(statement: OptimizeTable) -> Options:
+def _options(statement: OptimizeTable) -> OptimizeOptions:
     given = dict(statement.options)
     if len(given) < len(statement.options):
         raise ClusteringError("an option is given twice", hint="give each one once")
@@ -103,7 +103,7 @@ def _options(statement: OptimizeTable) -> Options:
     if not isinstance(full, bool):
         raise ClusteringError("full is true or false", hint="for example: WITH (full = true)")
     row_group = _bytes(given, "row_group_mb")
-    return Options(_bytes(given, "target_file_size_mb"), row_group or ROW_GROUP_BYTES, full)
+    return OptimizeOptions(_bytes(given, "target_file_size_mb"), row_group or ROW_GROUP_BYTES, full)
 
 
 def _bytes(given: dict[str, str | float | bool], name: str) -> int:

@@ -23,7 +23,7 @@ _DIMENSIONS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptimizeOptions:
     """The options of OPTIMIZE; sizes in bytes, `file` 0 if it isn't given."""
 
     file: int = 0

@@ -28,7 +28,7 @@ _SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """How rows are to lie: in so many parts, each of whole partitions or of a part of one."""
 
     order: Order
@@ -45,7 +45,7 @@ class Layout:
 def rewrite(
     session: SparkSession,
     relation: str,
-    layout: Layout,
+    layout: RowLayout,
     lookups: Mapping[int, tuple[Lookup | DataFrame, Sequence[str]]],
 ) -> tuple[Ranking, ...]:
     """Writes the relation's rows to itself, ordered; returns what a curve's columns are ranked by.
@@ -83,7 +83,7 @@ def rewrite(
     return rankings
 
 
-def _rankings(rows: DataFrame, layout: Layout, wanted: Sequence[Column]) -> tuple[Ranking, ...]:
+def _rankings(rows: DataFrame, layout: RowLayout, wanted: Sequence[Column]) -> tuple[Ranking, ...]:
     """What a sample says of the order's columns, which is read for it."""
     named = [column.alias(f"c{number}") for number, column in enumerate(wanted)]
     share = min(1.0, _SAMPLED / max(1, layout.rows))

@@ -28,7 +28,7 @@ from cubes.definition import from_dict
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.builds.segments.builder import Target
+    from accelerator.builds.segments.builder import CubeTarget
     from accelerator.iceberg import LiveFile, UnreadableTableError
     from accelerator.query.runtime.services import Services
 
@@ -89,7 +89,9 @@ def _is_readable(record: CubeRecord) -> bool:
 class _Why:
     """Why files of one cube's table have no segment."""
 
-    def __init__(self, target: Target, reasons: Mapping[int, str], lost: Collection[int]) -> None:
+    def __init__(
+        self, target: CubeTarget, reasons: Mapping[int, str], lost: Collection[int]
+    ) -> None:
         """`reasons` are the refused segments', `lost` those without an artifact, both by ids."""
         self._target, self._reasons, self._lost = target, reasons, lost
         self._columns = {

@@ -35,7 +35,7 @@ from rewrite.reason import Declined
 from rewrite.text.printable import one_line
 
 if TYPE_CHECKING:
-    from accelerator.builds.sidecars.builder import Due, Target
+    from accelerator.builds.sidecars.builder import IndexTarget, MissingFiles
     from accelerator.query.runtime.services import Services
     from accelerator.store import Store
 
@@ -66,7 +66,7 @@ def of_index(services: Services, record: IndexRecord) -> ArtifactCoverage:
         return nothing_of(record, target.pinned, NOT_BUILT)
     built = services.store.table(record.table_uuid).of(record.id)
     reasons = dict(_lacking(target, due, built))
-    told = _Told(target, due, _lost(services.store, record, built))
+    told = _HeldRecords(target, due, _lost(services.store, record, built))
     for one in built:
         told.add(one)
     return ArtifactCoverage(
@@ -82,7 +82,7 @@ def _code(record: IndexRecord, error: IndexDefinitionError | RelateColumnError) 
 
 
 def _lacking(
-    target: Target, due: Due, built: Iterable[SegmentRecord]
+    target: IndexTarget, due: MissingFiles, built: Iterable[SegmentRecord]
 ) -> Iterable[tuple[FileKey, Declined]]:
     """Of the files that a build would open those that some bundle tells of, with what is wrong."""
     if not due.files:
@@ -98,7 +98,7 @@ def _lacking(
             yield from ((key, why) for key in keys)
 
 
-def _why(target: Target, record: SegmentRecord) -> Declined:
+def _why(target: IndexTarget, record: SegmentRecord) -> Declined:
     """Why a bundle doesn't hold for files of the target."""
     if target.path is not None and records.answers_for(record, target.type):
         tables = dict(enumerate(target.path.dimensions))
@@ -113,10 +113,10 @@ def _why(target: Target, record: SegmentRecord) -> Declined:
     return _RECORD if same else _TYPE
 
 
-class _Told:
+class _HeldRecords:
     """What records that hold tell of files that no build would open."""
 
-    def __init__(self, target: Target, due: Due, lost: frozenset[str]) -> None:
+    def __init__(self, target: IndexTarget, due: MissingFiles, lost: frozenset[str]) -> None:
         """`lost` are the paths of artifacts that are gone or cut."""
         self._type, self._due, self._lost = target.type, due, lost
         self._live = {file.key for file in target.pinned.live_files()} - due.files

@@ -44,13 +44,13 @@ def shown(statement: ShowCoverage, services: Services, table: PinnedTable | None
         CatalogError, StoreError: what tells can't be read.
     """
     schema = FORM_OF[ShowCoverage].schema
-    made, tables, rows = dict[tuple[str, str, int | None], _Files](), list[pa.Table](), 0
+    made, tables, rows = dict[tuple[str, str, int | None], _CoveredFiles](), list[pa.Table](), 0
     with services.store.reading():
         for one in _artifacts(statement, services, table):
             name = (*one.table.version, one.table.facts.snapshot_id)
             files = made.get(name)
             if files is None:
-                files = made[name] = _Files.of(one.table)
+                files = made[name] = _CoveredFiles.of(one.table)
             rows += len(files.path)
             if rows > ROWS_MAX:
                 raise StatementError(
@@ -81,7 +81,7 @@ def _artifacts(
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class _CoveredFiles:
     """What is told of a state's live files, whatever covers them, in the order of `live_files`."""
 
     path: pa.Array
@@ -90,7 +90,7 @@ class _Files:
     added: pa.Array
 
     @classmethod
-    def of(cls, table: PinnedTable) -> _Files:
+    def of(cls, table: PinnedTable) -> _CoveredFiles:
         """Those of the table; what its metadata doesn't tell is NULL."""
         live = table.live_files()
         times = {
@@ -112,7 +112,7 @@ def _counts(values: list[int]) -> pa.Array:
     return pa.array([None if one < 0 else one for one in values], pa.int64())
 
 
-def _rows(one: ArtifactCoverage, files: _Files, schema: pa.Schema) -> pa.Table:
+def _rows(one: ArtifactCoverage, files: _CoveredFiles, schema: pa.Schema) -> pa.Table:
     keys = [file.key for file in one.table.live_files()]
     segments = [one.segments.get(key) for key in keys]
     reasons = [

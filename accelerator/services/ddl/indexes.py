@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accelerator.artifacts.sidecars import records
-from accelerator.artifacts.sidecars.bundle import Filters, Piece, Ranges
-from accelerator.builds.sidecars.builder import BuiltIndex, Target
+from accelerator.artifacts.sidecars.bundle import BundledFilters, BundlePiece, Ranges
+from accelerator.builds.sidecars.builder import BuiltIndex, IndexTarget
 from accelerator.common.interrupts import interruptible
 from accelerator.common.progress import Progress
 from accelerator.errors import (
@@ -195,7 +195,7 @@ def _row(services: Services, record: IndexRecord) -> dict[str, Any]:
         return row | {"status": str(error).splitlines()[0]}
 
 
-def _state(services: Services, target: Target) -> dict[str, Any]:
+def _state(services: Services, target: IndexTarget) -> dict[str, Any]:
     built = services.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
@@ -220,7 +220,7 @@ def _measured(services: Services, built: Sequence[SegmentRecord]) -> float | Non
     hashes = np.random.default_rng().integers(0, 2**64, _PROBES, dtype=np.uint64).tolist()
     kept, asked = 0.0, 0
     for record, piece in _pieces(built):
-        if isinstance(piece, Filters):
+        if isinstance(piece, BundledFilters):
             read = services.indexes.files.reader(record.path)
             files = piece.bundle.files
             few = hashes[: max(100, _PROBES // max(1, files))]
@@ -242,7 +242,7 @@ def _modes(built: Sequence[SegmentRecord]) -> str | None:
     return ", ".join(f"{mode} {files}" for mode, files in sorted(found.items())) or None
 
 
-def _pieces(built: Sequence[SegmentRecord]) -> Iterator[tuple[SegmentRecord, Piece]]:
+def _pieces(built: Sequence[SegmentRecord]) -> Iterator[tuple[SegmentRecord, BundlePiece]]:
     for record in built:
         if record.is_bundle:
             yield from ((record, piece) for piece in records.pieces_of(record))

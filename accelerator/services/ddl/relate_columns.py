@@ -16,8 +16,8 @@ from accelerator.artifacts.relate.declaration import (
     PREFIX,
     Field,
     Join,
-    Key,
     RelateColumn,
+    RelateKeyColumn,
     relate_columns,
     to_property,
 )
@@ -281,7 +281,7 @@ def _path(
                 hint="a path leads from the fact to one dimension, and from there on",
             )
         keys = tuple(
-            Key(
+            RelateKeyColumn(
                 order.index(a.table),
                 Field(a.column.field_id, a.column.name),
                 Field(b.column.field_id, b.column.name),

@@ -8,13 +8,13 @@ from typing import Any
 
 from accelerator.errors import StatementError
 from accelerator.query.statements.nodes import ShowQueries
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, read
 
 _HOURS_MAX = 24 * 366 * 50
 
 
-def shown(statement: ShowQueries, files: Files) -> Iterator[Mapping[str, Any]]:
+def shown(statement: ShowQueries, files: StoreFiles) -> Iterator[Mapping[str, Any]]:
     """Its rows; StatementError for hours or a limit that can't be."""
     hours, limit = statement.hours, statement.limit
     if hours is not None and not hours <= _HOURS_MAX:

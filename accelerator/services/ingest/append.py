@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelerator.iceberg.writes.append import Appended, appending, portions
-from accelerator.services.ingest.arrow_stream import Stream
+from accelerator.iceberg.writes.append import AppendOutcome, appending, portions
+from accelerator.services.ingest.arrow_stream import ArrowBatches
 from accelerator.services.ingest.conform import Conform
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def append(
     user: str = "",
     check: Callable[[], None] = lambda: None,
     portion_bytes: int = PORTION_BYTES,
-) -> Appended:
+) -> AppendOutcome:
     """Appends the rows of the file to the table of that full name, once for the user's key.
 
     `digest` stands for the file's bytes. `check` raises where it's to stop, and is asked between
@@ -47,7 +47,7 @@ def append(
         AppendKeyError, AppendConflictError, AppendUnsupportedError, AppendUnknownError
         CatalogError: the catalog, or the warehouse, can't be read or written.
     """
-    with Stream(file) as stream:
+    with ArrowBatches(file) as stream:
         begun = appending(lake, parts, key, digest, user)
         known = begun.done()
         if known is not None:

@@ -23,7 +23,7 @@ _HEADER, _COMPRESSION = 2, 3
 _HINT = "send Arrow's stream format: pyarrow.ipc.new_stream, closed at the end"
 
 
-class Stream:
+class ArrowBatches:
     """The batches of one file; `schema` is what was sent. Use it by `with`.
 
     IngestError where the file isn't such a stream, now or as batches are read.
@@ -42,7 +42,7 @@ class Stream:
             self._file.close()
             raise
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> ArrowBatches:
         return self
 
     def __exit__(self, *_exc: object) -> None:

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from accelerator.errors import AcceleratorError
-from accelerator.services.runner import Due, Outcome, Reported, Runner, Service
-from accelerator.store import Line, Report, Store
+from accelerator.services.runner import DueTasks, Outcome, Reported, Runner, Service
+from accelerator.store import Report, Store, VacuumLine
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import Run, until_s
+from accelerator.store.journals.run import FinishedRun, until_s
 from rewrite.identifiers.qualified_name import parts_of
 
 _FULL = "full"
@@ -72,7 +72,7 @@ class Vacuumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FinishedRound:
     """A round that came to its end, in so many seconds.
 
     `tables` are those that the store has, `binned` the cubes in the recycle bin afterwards; None
@@ -85,14 +85,14 @@ class Round:
     binned: int | None = None
 
 
-class Watch(Protocol):
+class RoundWatch(Protocol):
     """Hears more of a daemon's work than `tell` does, for figures."""
 
-    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+    def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         """A table's vacuum ended; the lines of its report, none where it failed."""
         ...
 
-    def ended(self, done: Round) -> None:
+    def ended(self, done: FinishedRound) -> None:
         """A round ended; none that was told to stop."""
         ...
 
@@ -109,7 +109,7 @@ def maintain(
     *,
     stop: threading.Event,
     rounds: int | None = None,
-    watch: Watch | None = None,
+    watch: RoundWatch | None = None,
     chance: random.Random | None = None,
     beside: Sequence[Service] = (),
     claims: Claims | None = None,
@@ -142,7 +142,7 @@ class Rounds:
         tell: Callable[[Vacuumed], None],
         stop: threading.Event,
         rounds: int | None,
-        watch: Watch | None,
+        watch: RoundWatch | None,
         chance: random.Random,
     ) -> None:
         self._store, self.vacuum, self._schedule = store, vacuum, schedule
@@ -153,17 +153,17 @@ class Rounds:
         self._next, self._began, self._failed = -float("inf"), 0.0, False
         self._lock = threading.RLock()
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """See `Service.due`: the tables that are left of this round."""
         with self._lock:
             if self._left is None:
                 if self._rounds is not None and self.number >= self._rounds:
-                    return Due(is_over=True)
+                    return DueTasks(is_over=True)
                 wait = self._next - time.monotonic()
                 if wait > 0:
-                    return Due(again_s=wait)
+                    return DueTasks(again_s=wait)
                 self._begin()
-            return Due(tuple(self._left)) if self._left else Due(again_s=0)
+            return DueTasks(tuple(self._left)) if self._left else DueTasks(again_s=0)
 
     def _begin(self) -> None:
         self._began, self._failed = time.perf_counter(), False
@@ -180,7 +180,7 @@ class Rounds:
         if not tables:
             self._end()
 
-    def is_wanted(self, last: Run | None, *, full: bool) -> bool:
+    def is_wanted(self, last: FinishedRun | None, *, full: bool) -> bool:
         """Whether a table is to be vacuumed whose last vacuum, by any process, was that."""
         if last is None or last.error is not None or self._rounds is not None:
             return True
@@ -189,7 +189,7 @@ class Rounds:
         pause = self._schedule.interval_s * (1 - self._schedule.jitter)
         return until_s(last, pause, time.time_ns() // 1_000_000, since_began=True) <= 0
 
-    def done(self, task: _Vacuum, done: Vacuumed | None, lines: tuple[Line, ...]) -> None:
+    def done(self, task: _Vacuum, done: Vacuumed | None, lines: tuple[VacuumLine, ...]) -> None:
         """A table's vacuum ended; None where another process does it, or did."""
         with self._lock:
             if done is not None:
@@ -199,7 +199,7 @@ class Rounds:
                 if not self._left:
                     self._end()
 
-    def _told(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+    def _told(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         self._failed |= done.error is not None
         if self._watch is not None:
             self._watch.vacuumed(done, lines)
@@ -227,7 +227,7 @@ class _Vacuum:
         self.key, self.group = f"vacuum-{uuid}", f"vacuum-{uuid}"
         self.state = _FULL if full else ""
 
-    def is_due(self, last: Run | None, _deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
         """See `Task.is_due`."""
         return self._rounds.is_wanted(last, full=self._full)
 
@@ -260,11 +260,11 @@ def _told(number: int, name: str, full: bool, report: Report, seconds: float) ->
     return Vacuumed(number, name, full, files, size, report.requests, round(seconds, 3))
 
 
-def _ended(store: Store, seconds: float, *, failed: bool) -> Round:
+def _ended(store: Store, seconds: float, *, failed: bool) -> FinishedRound:
     try:
-        return Round(seconds, failed, len(store.tables()), len(store.registry().bin))
+        return FinishedRound(seconds, failed, len(store.tables()), len(store.registry().bin))
     except AcceleratorError:
-        return Round(seconds, failed=True)
+        return FinishedRound(seconds, failed=True)
 
 
 def _names(store: Store) -> dict[str, str]:

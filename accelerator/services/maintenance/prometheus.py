@@ -22,8 +22,8 @@ from prometheus_client.exposition import ThreadingWSGIServer
 
 from accelerator.common.http_hosts import OwnNames, parsed_host, plain_address
 from accelerator.errors import ConfigError
-from accelerator.services.maintenance.daemon import Round, Vacuumed
-from accelerator.store import Line
+from accelerator.services.maintenance.daemon import FinishedRound, Vacuumed
+from accelerator.store import VacuumLine
 
 _ADDRESS = re.compile(r"(?:(\[[^\[\]]+\]|[^\[\]:]+):)?(\d{1,5})")
 _HOST = "127.0.0.1"
@@ -65,7 +65,7 @@ class Exporter:
             f"{_PREFIX}_recycle_bin_cubes", "Cubes in the recycle bin.", registry=own
         )
 
-    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+    def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         """See `Watch.vacuumed`."""
         if done.code is not None:
             self._failures.labels(done.code).inc()
@@ -77,7 +77,7 @@ class Exporter:
                 if line.bytes:
                     self._freed.labels(done.table, line.what).inc(line.bytes)
 
-    def ended(self, done: Round) -> None:
+    def ended(self, done: FinishedRound) -> None:
         """See `Watch.ended`."""
         self._rounds.labels("failed" if done.failed else "good").inc()
         self._seconds.observe(done.seconds)

@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from accelerator.services.runner import Due, Outcome, Reported
+from accelerator.services.runner import DueTasks, Outcome, Reported
 from accelerator.store.journals.query_log.writing.close import KEY
-from accelerator.store.journals.run import Run, until_s
+from accelerator.store.journals.run import FinishedRun, until_s
 
 _SHARE = 0.9
 """Of an interval that is over since another process did it: then it's done again."""
@@ -26,14 +26,14 @@ class Tidying:
         self._tidy, self._interval_s, self._once = tidy, interval_s, once
         self._next, self._is_over = -float("inf"), False
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """See `Service.due`."""
         if self._is_over:
-            return Due(is_over=True)
+            return DueTasks(is_over=True)
         wait = self._next - time.monotonic()
-        return Due(again_s=wait) if wait > 0 else Due((_Task(self),))
+        return DueTasks(again_s=wait) if wait > 0 else DueTasks((_Task(self),))
 
-    def is_due(self, last: Run | None) -> bool:
+    def is_due(self, last: FinishedRun | None) -> bool:
         """Whether the last run, by any process, is long enough ago."""
         if last is None or last.error is not None or self._once:
             return True
@@ -56,7 +56,7 @@ class _Task:
     def __init__(self, service: Tidying) -> None:
         self._service = service
 
-    def is_due(self, last: Run | None, _deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
         """See `Task.is_due`."""
         return self._service.is_due(last)
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 from accelerator.common.config import refresh_schedule
 from accelerator.iceberg import PinnedTable
 from accelerator.services.refresh.artifacts import COMPACT, Artifact, key_of
-from accelerator.services.runner import Due, Outcome, Reported, Runner
-from accelerator.services.vacuum.vacuum import Scope, vacuum_stored
+from accelerator.services.runner import DueTasks, Outcome, Reported, Runner
+from accelerator.services.vacuum.vacuum import VacuumScope, vacuum_stored
 from accelerator.store import CubeRecord, IndexRecord
 from accelerator.store.journals.claims import Claim, Claims
-from accelerator.store.journals.run import Run
+from accelerator.store.journals.run import FinishedRun
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
@@ -54,11 +54,11 @@ class Requested:
         """See `Task`: nothing else is done beside it."""
         return self.key
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """See `Service.due`."""
-        return Due(() if self.is_over else (self,), is_over=self.is_over)
+        return DueTasks(() if self.is_over else (self,), is_over=self.is_over)
 
-    def is_due(self, _last: Run | None, _deaths: int) -> bool:
+    def is_due(self, _last: FinishedRun | None, _deaths: int) -> bool:
         """See `Task.is_due`; whoever asks for it doesn't wait for what failed before."""
         return self.wanted()
 
@@ -119,7 +119,7 @@ def vacuum(services: Services, table: PinnedTable, *, full: bool) -> Requested:
 
     def work(_report: Reported, stop: threading.Event) -> Outcome:
         with _stopping(services, stop):
-            report = vacuum_stored(services, table.facts.uuid, table.parts, Scope(full))
+            report = vacuum_stored(services, table.facts.uuid, table.parts, VacuumScope(full))
         return Outcome(sum(one.files for one in report.lines if one.action == "deleted"))
 
     return Requested(f"{VACUUM}{table.facts.uuid}", "full" if full else "", work)
@@ -129,11 +129,13 @@ def analyze(services: Services, table: PinnedTable) -> Requested:
     """Says which cubes would pay for what was asked of a table."""
 
     def work(_report: Reported, stop: threading.Event) -> Outcome:
-        from accelerator.services.advisor.analyze import Budget  # imports Arrow's compute module
+        from accelerator.services.advisor.analyze import (
+            AdviceBudget,  # imports Arrow's compute module
+        )
         from accelerator.services.advisor.ddl import advised
 
         with _stopping(services, stop):
-            return Outcome(len(advised(services, table.parts, Budget()).recommendations))
+            return Outcome(len(advised(services, table.parts, AdviceBudget()).recommendations))
 
     return Requested(f"{ANALYZE}{table.facts.uuid}", "", work)
 

@@ -119,7 +119,7 @@ class Artifact:
         it lacks could be built. A cube that lacks nothing more is published again, if it is.
         """
         before = self.lacks(services).files
-        told = Told(report)
+        told = BuildProgress(report)
         try:
             files, twice = self._built(services, told, stop)
         except BuildError as error:
@@ -163,7 +163,7 @@ class Artifact:
     def _apart(
         self,
         services: Services,
-        told: Told,
+        told: BuildProgress,
         stop: threading.Event,
         files: Sequence[FileKey],
         failures: list[int],
@@ -185,7 +185,7 @@ class Artifact:
     def _built(
         self,
         services: Services,
-        told: Told,
+        told: BuildProgress,
         stop: threading.Event,
         only: frozenset[FileKey] | None = None,
     ) -> tuple[int, int]:
@@ -203,7 +203,7 @@ class Artifact:
             return index.files, index.lost
 
 
-class Told:
+class BuildProgress:
     """A build's progress, as the runner wants it."""
 
     def __init__(self, report: Reported) -> None:

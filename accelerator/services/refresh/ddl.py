@@ -5,27 +5,27 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from accelerator.builds.segments.builder import Target
+from accelerator.builds.segments.builder import CubeTarget
 from accelerator.common.config import refresh_schedule
-from accelerator.query.statements.nodes import RefreshCube, RefreshIndex
+from accelerator.query.statements.nodes import SetCubeRefresh, SetIndexRefresh
 from accelerator.services.advisor.apply import user_changes
 from accelerator.services.refresh import lag
 from accelerator.services.refresh.artifacts import key_of
 from accelerator.store import CubeRecord, IndexRecord
-from accelerator.store.journals.run import Known
+from accelerator.store.journals.run import TaskRuns
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
 
 
-def set_cube(statement: RefreshCube, services: Services) -> list[dict[str, Any]]:
+def set_cube(statement: SetCubeRefresh, services: Services) -> list[dict[str, Any]]:
     """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
     version = services.store.change_cube(statement.name, refresh=statement.when)
     user_changes.note(services, "altered", version.cubes[statement.name])
     return [{"cube": statement.name, "refresh": _told(statement.when, services)}]
 
 
-def set_index(statement: RefreshIndex, services: Services) -> list[dict[str, Any]]:
+def set_index(statement: SetIndexRefresh, services: Services) -> list[dict[str, Any]]:
     """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
     version = services.store.change_index(statement.name, refresh=statement.when)
     user_changes.note(services, "altered", version.indexes[statement.name])
@@ -46,14 +46,14 @@ class Shown:
     def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
         """When it's refreshed, its last run, and how far a run is that goes on."""
         row: dict[str, Any] = {"refresh": _told(record.refresh, self._services)}
-        found = self._known.get(key_of(record), Known())
+        found = self._known.get(key_of(record), TaskRuns())
         if found.last is not None:
             row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}
         if found.running is not None:
             row["progress"] = f"{found.running.done}/{found.running.total or '?'}"
         return row
 
-    def lag_of_cube(self, target: Target) -> float:
+    def lag_of_cube(self, target: CubeTarget) -> float:
         """Seconds by which it's behind."""
         builder = self._services.builder
         missing, record = builder.missing(target), target.record

@@ -15,9 +15,8 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import SegmentRecord
 
 if TYPE_CHECKING:
-    from accelerator.builds.segments.builder import Target as CubeTarget
-    from accelerator.builds.sidecars.builder import Due
-    from accelerator.builds.sidecars.builder import Target as IndexTarget
+    from accelerator.builds.segments.builder import CubeTarget
+    from accelerator.builds.sidecars.builder import IndexTarget, MissingFiles
 
 FileKey = tuple[str, int]
 
@@ -67,7 +66,7 @@ def _since(
     return min(moved, default=fact.changed_ms)
 
 
-def of_index(target: IndexTarget, due: Due) -> int | None:
+def of_index(target: IndexTarget, due: MissingFiles) -> int | None:
     """The same of an index, by what a build would open."""
     fact, found = Commits(target.pinned), list[int]()
     found += (fact.at(number) for _, number in due.lacking)

@@ -23,10 +23,10 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError, Pin
 from accelerator.services.refresh.artifacts import Artifact, Lacks, followed
 from accelerator.services.refresh.lag import lag_s
-from accelerator.services.runner import FAULTS, Due, Outcome, Reported
+from accelerator.services.runner import FAULTS, DueTasks, Outcome, Reported
 from accelerator.store import CubeRecord
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import Known, Run, known, until_s
+from accelerator.store.journals.run import FinishedRun, TaskRuns, known, until_s
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
@@ -124,7 +124,7 @@ class Refresh:
         self._troubles = 0
         self._lock = threading.Lock()
 
-    def due(self) -> Due:
+    def due(self) -> DueTasks:
         """See `Service.due`."""
         poll = max(self.services.config.refresh_poll_s, _POLL_MIN_S)
         try:
@@ -134,9 +134,9 @@ class Refresh:
             if str(error) != self._trouble:
                 self._trouble = str(error)
                 _log.warning("what is to be refreshed can't be told: %s", error)
-            return Due(again_s=_pause_s(poll, self._troubles), is_over=self._once)
+            return DueTasks(again_s=_pause_s(poll, self._troubles), is_over=self._once)
         self._trouble, self._troubles = "", 0
-        return Due(tasks, poll, is_over=self._once and not tasks and not self._running)
+        return DueTasks(tasks, poll, is_over=self._once and not tasks and not self._running)
 
     def _due(self, poll: float) -> Sequence[_Build]:
         services, now = self.services, self._clock()
@@ -192,7 +192,7 @@ class Refresh:
         except FAULTS:  # its build tells why
             return None
 
-    def wait_s(self, artifact: Artifact, told: Known, state: str) -> float:
+    def wait_s(self, artifact: Artifact, told: TaskRuns, state: str) -> float:
         """Seconds until it may be run, by what has been run of it."""
         wait = told.wait_s(state, self.now_ms())
         if told.running is not None:
@@ -270,12 +270,12 @@ class _Build:
         self.key, self.group, self.state = artifact.key, artifact.record.table_uuid, ""
         self._seconds = 0.0
 
-    def is_due(self, last: Run | None, _deaths: int) -> bool:
+    def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
         """See `Task.is_due`."""
         service, artifact = self._service, self._artifact
         service.begins(artifact)
         self.state = artifact.state(service.services.lake.pin(fresh=True))
-        if service.wait_s(artifact, Known(last), self.state) > 0:
+        if service.wait_s(artifact, TaskRuns(last), self.state) > 0:
             return False
         registry = service.services.store.registry(fresh=True)
         setting = service.services.config.refresh

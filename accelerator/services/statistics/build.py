@@ -24,14 +24,22 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.catalogs.readers import COMMIT_TRIES
 from accelerator.iceberg.errors import CommitUnknownError, failures
 from accelerator.iceberg.io import file_io, local_path
-from accelerator.iceberg.statistics.puffin import Described, footer_of, stored, written
+from accelerator.iceberg.statistics.puffin import PuffinBlob, footer_of, stored, written
 from accelerator.iceberg.statistics.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.iceberg.writes.statistics_files import (
     NewFile,
     StatisticsChange,
     StatisticsMovedError,
 )
-from accelerator.services.statistics.read import LAYOUT, NULLS, TYPE, VERSION, Kept, kept, opened
+from accelerator.services.statistics.read import (
+    LAYOUT,
+    NULLS,
+    TYPE,
+    VERSION,
+    TableSketches,
+    kept,
+    opened,
+)
 from accelerator.services.statistics.scan import columns_of, sketch
 from accelerator.services.statistics.sketches.column import ColumnSketches, SketchedColumn
 from accelerator.services.statistics.sketches.theta import THETA
@@ -72,7 +80,7 @@ class BuiltStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ColumnsToRead:
     """Columns that are read over the same files, and what is known of them before."""
 
     columns: Sequence[SketchedColumn]
@@ -173,16 +181,16 @@ def _parts(
     pin: Pin,
     pinned: PinnedTable,
     columns: Sequence[SketchedColumn],
-    known: Kept,
+    known: TableSketches,
     notes: list[str],
-) -> list[_Part]:
+) -> list[_ColumnsToRead]:
     """What is to be read: the files since for some columns, all of them for the others.
 
     Where these had sketches, the notes say why they're of no use.
     """
     live = pinned.live_files()
     since: dict[int, list[LiveFile] | None] = {}
-    parts: list[_Part] = []
+    parts: list[_ColumnsToRead] = []
     by_snapshot: dict[int, list[SketchedColumn]] = {}
     whole: list[SketchedColumn] = []
     for one in columns:
@@ -200,9 +208,9 @@ def _parts(
             by_snapshot.setdefault(base, []).append(one)
     for base, some in by_snapshot.items():
         before = {one.field_id: known.columns[one.field_id].sketches for one in some}
-        parts.append(_Part(some, since[base] or (), before))
+        parts.append(_ColumnsToRead(some, since[base] or (), before))
     if whole:
-        parts.append(_Part(whole, live, {}))
+        parts.append(_ColumnsToRead(whole, live, {}))
     return parts
 
 
@@ -232,7 +240,7 @@ def _commit(
     snapshot = pinned.snapshot
     assert snapshot is not None  # else nothing was built
     number = snapshot.sequence_number or 0
-    blobs: list[tuple[Described, bytes]] = []
+    blobs: list[tuple[PuffinBlob, bytes]] = []
     for column, sketches in made:
         told = {FORMAT: VERSION, TYPE: column.type, LAYOUT: column.layout}
         told[NULLS] = str(sketches.nulls)
@@ -241,7 +249,7 @@ def _commit(
             if type_ == THETA:
                 properties = {"ndv": str(int(sketches.theta.estimate)), **told}
             fields = (column.field_id,)
-            blob = Described(type_, fields, snapshot.snapshot_id, number, properties)
+            blob = PuffinBlob(type_, fields, snapshot.snapshot_id, number, properties)
             blobs.append((blob, data))
     for tries_left in reversed(range(COMMIT_TRIES)):
         try:
@@ -256,7 +264,7 @@ def _name_file(
     services: Services,
     pinned: PinnedTable,
     snapshot_id: int,
-    blobs: Sequence[tuple[Described, bytes]],
+    blobs: Sequence[tuple[PuffinBlob, bytes]],
     done: BuiltStatistics,
 ) -> None:
     """Writes a file of the blobs and those of the snapshot's present one, and has it named."""
@@ -292,11 +300,11 @@ def _others(
     file: SketchFile | None,
     made: set[tuple[str, tuple[int, ...]]],
     done: BuiltStatistics,
-) -> list[tuple[Described, bytes]]:
+) -> list[tuple[PuffinBlob, bytes]]:
     """Blobs of the snapshot's present file that aren't made anew, as they are."""
     if file is None:
         return []
-    copied: list[tuple[Described, bytes]] = []
+    copied: list[tuple[PuffinBlob, bytes]] = []
     try:
         with opened(pinned, file) as (read, size):
             wanted = [b for b in footer_of(read, size) if (b.type, b.fields) not in made]

@@ -17,7 +17,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.io import inputs_for
-from accelerator.iceberg.statistics.puffin import Described, Read, content, footer_of
+from accelerator.iceberg.statistics.puffin import PuffinBlob, Read, content, footer_of
 from accelerator.iceberg.statistics.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.services.statistics.sketches.column import TYPES, ColumnSketches, SketchedColumn
 
@@ -30,7 +30,7 @@ _DIGITS_MAX = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadSketches:
     """A column's sketches, and the snapshot that they are of; `pinned`: the pinned one."""
 
     sketches: ColumnSketches
@@ -39,10 +39,10 @@ class Found:
 
 
 @dataclass(slots=True)
-class Kept:
+class TableSketches:
     """Sketches by field id, and what was passed over, in words."""
 
-    columns: dict[int, Found] = field(default_factory=dict)
+    columns: dict[int, ReadSketches] = field(default_factory=dict)
     passed_over: list[str] = field(default_factory=list)
 
 
@@ -68,12 +68,12 @@ def opened(pinned: PinnedTable, file: SketchFile) -> Iterator[tuple[Read, int]]:
 
 def kept(
     pinned: PinnedTable, columns: Collection[SketchedColumn], *, without: Collection[int] = ()
-) -> Kept:
+) -> TableSketches:
     """The sketches of these columns, where they are of the type and layout that it has now.
 
     Of snapshots whose ids are in `without` none is taken.
     """
-    found, wanted = Kept(), {one.field_id: one for one in columns}
+    found, wanted = TableSketches(), {one.field_id: one for one in columns}
     opened_files = 0
     for file in sketch_files(pinned.metadata, pinned.snapshot):
         due = {
@@ -92,7 +92,9 @@ def kept(
                     if isinstance(sketches, str):
                         found.passed_over.append(f"{due[number].name}: {sketches}")
                     else:
-                        found.columns[number] = Found(sketches, file.snapshot_id, file.pinned)
+                        found.columns[number] = ReadSketches(
+                            sketches, file.snapshot_id, file.pinned
+                        )
         except AcceleratorError as error:
             found.passed_over.append(error.message)
     return found
@@ -111,7 +113,7 @@ def _of_file(
     read: Read, size: int, wanted: Mapping[int, SketchedColumn]
 ) -> Iterator[tuple[int, ColumnSketches | str]]:
     """Of each of the columns its sketches, or why there are none. ValueError for no Puffin file."""
-    blobs: dict[int, dict[str, Described]] = {}
+    blobs: dict[int, dict[str, PuffinBlob]] = {}
     for blob in footer_of(read, size):
         ours = len(blob.fields) == 1 and blob.fields[0] in wanted and blob.type in TYPES
         if ours and _is_ours(blob.properties, wanted[blob.fields[0]]):

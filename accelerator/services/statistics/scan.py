@@ -40,7 +40,7 @@ class Sketching:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _GroupColumns:
     """Some columns of one row group."""
 
     file: OpenFile
@@ -95,7 +95,7 @@ def sketch(
     raw = frozenset(one.field_id for one in columns if kind_of(one.type) in ("fixed", "uuid"))
     reader = GroupReader(pinned, asked, check, raw=raw)
 
-    def sketched(piece: _Piece) -> tuple[dict[int, ColumnSketches], int]:
+    def sketched(piece: _GroupColumns) -> tuple[dict[int, ColumnSketches], int]:
         table = _read(piece)
         found = {}
         for column in piece.columns:
@@ -131,7 +131,7 @@ def sketch(
     return made
 
 
-def _read(piece: _Piece) -> pa.Table:
+def _read(piece: _GroupColumns) -> pa.Table:
     """Its rows; NeedsSparkError names the first column that can't be read here."""
     try:
         return piece.file.sought(piece.group, piece.columns)[0]
@@ -145,7 +145,7 @@ def _read(piece: _Piece) -> pa.Table:
         raise
 
 
-def _pieces(opened: Sequence[OpenFile], columns: Sequence[Column]) -> Iterator[_Piece]:
+def _pieces(opened: Sequence[OpenFile], columns: Sequence[Column]) -> Iterator[_GroupColumns]:
     """Row group by row group, as many columns together as are about so many bytes."""
     for file in opened:
         for group, rows in enumerate(file.groups):
@@ -154,9 +154,9 @@ def _pieces(opened: Sequence[OpenFile], columns: Sequence[Column]) -> Iterator[_
             for column in columns:
                 width = row_width([column.type or ""]) * rows
                 if chosen and size + width > _BYTES_AT_ONCE:
-                    yield _Piece(file, group, chosen)
+                    yield _GroupColumns(file, group, chosen)
                     chosen, size = [], 0
                 chosen.append(column)
                 size += width
             if chosen:
-                yield _Piece(file, group, chosen)
+                yield _GroupColumns(file, group, chosen)

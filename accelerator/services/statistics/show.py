@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accelerator.iceberg import PinnedTable
-from accelerator.services.statistics.read import Found, kept
+from accelerator.services.statistics.read import ReadSketches, kept
 from accelerator.services.statistics.scan import columns_of
 from accelerator.services.statistics.sketches.column import as_texts
 
@@ -25,7 +25,7 @@ def shown(pinned: PinnedTable) -> dict[int, dict[str, Any]]:
     return rows
 
 
-def _row(found: Found, type_: str) -> dict[str, Any]:
+def _row(found: ReadSketches, type_: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "sketch_snapshot_id": found.snapshot_id,
         "sketch_current": found.pinned,

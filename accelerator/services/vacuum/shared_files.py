@@ -18,8 +18,8 @@ from typing import Protocol
 
 from accelerator.errors import UNFIT, AcceleratorError, CancelledError, VacuumRefusedError
 from accelerator.iceberg.catalogs.readers import CatalogReader, CatalogSettings
-from accelerator.iceberg.tables.footprints import Footprints, Located
-from accelerator.iceberg.tables.places import Place, file_keys, folder_of
+from accelerator.iceberg.tables.footprints import Footprints, MetadataLocation
+from accelerator.iceberg.tables.places import SearchFolder, file_keys, folder_of
 from rewrite.identifiers.qualified_name import joined
 
 _ROUNDS_MAX = 10
@@ -35,14 +35,14 @@ Name = tuple[tuple[str, ...], bool]
 """The full name of a table or view, and whether it's a view."""
 
 
-class Catalogs(Protocol):
+class FileReferences(Protocol):
     """All tables and views that may need a file."""
 
     def names(self) -> Iterable[Name]:
         """Their names."""
         ...
 
-    def located(self, name: Name) -> Located | None:
+    def located(self, name: Name) -> MetadataLocation | None:
         """The newest metadata of one; None if it's gone."""
         ...
 
@@ -60,20 +60,20 @@ class LakeCatalogs:
     listed: Callable[[str], Iterable[tuple[str, ...]]] = lambda _catalog: ()
 
     def names(self) -> Iterator[Name]:
-        """See `Catalogs.names`."""
+        """See `FileReferences.names`."""
         for catalog, reader in self.readers.items():
             for identifier, is_view in reader.entries():
                 yield (catalog, *identifier), is_view
             for identifier in self.listed(catalog):
                 yield (catalog, *identifier), False
 
-    def located(self, name: Name) -> Located | None:
-        """See `Catalogs.located`."""
+    def located(self, name: Name) -> MetadataLocation | None:
+        """See `FileReferences.located`."""
         parts, is_view = name
         return self.readers[parts[0]].located(parts[1:], is_view=is_view)
 
     def are_one(self, name: Name, other: Name) -> bool:
-        """See `Catalogs.are_one`: the name itself, or the same server under another name."""
+        """See `FileReferences.are_one`: the name itself, or the same server under another name."""
         (parts, is_view), (others, is_other_view) = name, other
         if parts[1:] != others[1:] or is_view != is_other_view:
             return False
@@ -93,7 +93,7 @@ class SharedFiles:
 
     def __init__(
         self,
-        catalogs: Catalogs,
+        catalogs: FileReferences,
         footprints: Footprints,
         parts: tuple[str, ...],
         check: Callable[[], None] = lambda: None,
@@ -104,11 +104,11 @@ class SharedFiles:
 
     def check_folder(self, location: str) -> None:
         """VacuumRefusedError if another table or view needs a file under the folder."""
-        folder = Place(location, _DEEP)
+        folder = SearchFolder(location, _DEEP)
 
-        def inspect(name: Name, other: Located) -> None:
+        def inspect(name: Name, other: MetadataLocation) -> None:
             if name[1]:
-                inside = folder.has(Place(folder_of(other.location)))
+                inside = folder.has(SearchFolder(folder_of(other.location)))
             else:
                 inside = self._is_inside(folder, other)
             if inside:
@@ -120,15 +120,17 @@ class SharedFiles:
 
         self._inspect(inspect)
 
-    def _is_inside(self, folder: Place, other: Located) -> bool:
+    def _is_inside(self, folder: SearchFolder, other: MetadataLocation) -> bool:
         """Returns whether the table writes into the folder, or a file that it needs lies there."""
         newest = self._footprints.newest(other)
-        if any(folder.has(Place(one)) for one in newest.written):
+        if any(folder.has(SearchFolder(one)) for one in newest.written):
             return True
         folders = self._footprints.folders(other, self._check)
-        if not any(folder.meets(Place(one, _SHALLOW)) for one in folders):
+        if not any(folder.meets(SearchFolder(one, _SHALLOW)) for one in folders):
             return False
-        return any(folder.has(Place(one)) for one in self._footprints.used(other, self._check))
+        return any(
+            folder.has(SearchFolder(one)) for one in self._footprints.used(other, self._check)
+        )
 
     def check_snapshots(self, gone: Collection[int]) -> bool:
         """VacuumRefusedError if another table needs a file that goes with these snapshots.
@@ -137,15 +139,15 @@ class SharedFiles:
         alone.
         """
         own = self._located(self._name)
-        mine = [Place(one) for one in self._footprints.folders(own, self._check)]
+        mine = [SearchFolder(one) for one in self._footprints.folders(own, self._check)]
         going: set[object] = set()
         has_read = False
 
-        def inspect(name: Name, other: Located) -> None:
+        def inspect(name: Name, other: MetadataLocation) -> None:
             nonlocal has_read, going
             if name[1]:  # a view's files are in no snapshot
                 return
-            folders = [Place(one) for one in self._footprints.folders(other, self._check)]
+            folders = [SearchFolder(one) for one in self._footprints.folders(other, self._check)]
             if not any(one.meets(own) for one in folders for own in mine):
                 return
             if not has_read:
@@ -162,7 +164,7 @@ class SharedFiles:
         self._inspect(inspect)
         return has_read
 
-    def _going(self, own: Located, gone: Collection[int]) -> set[object]:
+    def _going(self, own: MetadataLocation, gone: Collection[int]) -> set[object]:
         """The files that these snapshots name and no other of the table."""
         with _readable(self._name):
             named, check = self._footprints.named, self._check
@@ -170,7 +172,7 @@ class SharedFiles:
             going = {key for _, key in file_keys(named(own, check, lambda one: one in gone))}
         return going - left
 
-    def _located(self, name: Name) -> Located:
+    def _located(self, name: Name) -> MetadataLocation:
         with _readable(name):
             found = self._catalogs.located(name)
         if found is None:
@@ -179,7 +181,7 @@ class SharedFiles:
             )
         return found
 
-    def _inspect(self, inspect: Callable[[Name, Located], None]) -> None:
+    def _inspect(self, inspect: Callable[[Name, MetadataLocation], None]) -> None:
         """Calls it for every other table and view, and for those that appear meanwhile."""
         seen: set[Name] = set()
         for _ in range(_ROUNDS_MAX):

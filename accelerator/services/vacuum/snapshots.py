@@ -18,7 +18,7 @@ from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import VacuumRefusedError
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.catalogs.sqlite import sqlite_file
-from accelerator.iceberg.tables.places import Place, folder_of
+from accelerator.iceberg.tables.places import SearchFolder, folder_of
 from accelerator.services.vacuum.shared_files import LakeCatalogs, SharedFiles
 from accelerator.store import Report
 
@@ -42,7 +42,7 @@ _WHAT = {
 
 
 @dataclass
-class Served:
+class ExpiryReport:
     """What was done, or would be by a dry run: lines of a report, and ids of snapshots."""
 
     dry_run: bool
@@ -66,13 +66,13 @@ def vacuum_lake(
     full: bool,
     dry_run: bool,
     tag: str,
-) -> Served:
+) -> ExpiryReport:
     """Expires snapshots; with `full` removes orphan files too. `hours` None: the table's own rule.
 
     Stopped under the tag it ends between two procedures, or in a job of one. Spark is started only
     where something may go.
     """
-    served, snapshots = Served(dry_run), table.metadata.snapshots
+    served, snapshots = ExpiryReport(dry_run), table.metadata.snapshots
     # Iceberg takes every other word for false.
     if table.properties.get("gc.enabled", "true").lower() != "true":
         served.kept.append(("snapshot", "the table has gc.enabled false", len(snapshots)))
@@ -117,7 +117,7 @@ def _expire(
     shared: SharedFiles,
     table: PinnedTable,
     times: tuple[int, int | None],
-    served: Served,
+    served: ExpiryReport,
 ) -> None:
     """Expires what is older than the first time, and nothing at all of the pinned one or later.
 
@@ -178,14 +178,14 @@ def shared_files(services: Services, table: PinnedTable, tag: str) -> SharedFile
 
 def _check_own_files(services: Services, table: PinnedTable) -> None:
     """VacuumRefusedError if the store, or a catalog's file, lies under the table's location."""
-    location, root = Place(table.location), services.config.store_root
+    location, root = SearchFolder(table.location), services.config.store_root
     own = [(f"the store {root}", root)]
     for settings in services.lake.settings:
         file = sqlite_file(settings)
         if file is not None:
             own.append((f"the file {file} of the catalog {settings.name}", folder_of(str(file))))
     for what, folder in own:
-        if location.has(Place(folder)):
+        if location.has(SearchFolder(folder)):
             raise VacuumRefusedError(
                 f"{what} lies inside {table.facts.name}'s location {table.location}",
                 hint="it would be deleted as an orphan; move one of both, or leave FULL out",

@@ -23,7 +23,7 @@ from accelerator.query.early_errors.refused_tables import typed
 from accelerator.services.ddl.cubes.recycle_bin import recycle_of_gone_table
 from accelerator.services.refresh.artifacts import COMPACT
 from accelerator.services.vacuum.dead_segments import LakeGarbage
-from accelerator.services.vacuum.snapshots import Served, vacuum_lake
+from accelerator.services.vacuum.snapshots import ExpiryReport, vacuum_lake
 from accelerator.store import (
     BESIDE,
     CubeRecord,
@@ -44,7 +44,7 @@ _LEFT_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class VacuumScope:
     """How much one vacuum does. `hours` None: the session's setting, and the table's own rule."""
 
     full: bool = False
@@ -68,7 +68,7 @@ def retention_of(config: Config, hours: float | None = None) -> Retention:
 def vacuum(
     services: Services,
     table: PinnedTable,
-    scope: Scope,
+    scope: VacuumScope,
     *,
     ctrl_c: bool = True,
     then: Callable[[], None] | None = None,
@@ -81,7 +81,7 @@ def vacuum(
     if not scope.dry_run:
         services.store.check_writable()  # before a snapshot has gone
     with services.cancellation.tracked(ctrl_c=ctrl_c) as tag:
-        served = Served(scope.dry_run)
+        served = ExpiryReport(scope.dry_run)
         if scope.snapshots:
             with typed(joined(table.parts), services.lake, services.context):
                 served = vacuum_lake(
@@ -153,7 +153,9 @@ def _forget(services: Services, check: Callable[[], None]) -> int:
     return gone
 
 
-def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:
+def _damaged(
+    services: Services, table_uuid: str, scope: VacuumScope, check: Callable[[], None]
+) -> int:
     """Reads every artifact that has a checksum, and forgets the segments of those that differ.
 
     The next BUILD CUBE makes them anew.
@@ -173,7 +175,7 @@ def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[
 
 
 def vacuum_stored(
-    services: Services, table_uuid: str, parts: tuple[str, ...], scope: Scope
+    services: Services, table_uuid: str, parts: tuple[str, ...], scope: VacuumScope
 ) -> Report:
     """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
 

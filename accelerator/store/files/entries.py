@@ -10,7 +10,7 @@ _DRAFT = re.compile(r".+#\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file: its path under the root, its bytes, and the storage's time of writing it."""
 
     path: str

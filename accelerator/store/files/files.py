@@ -1,8 +1,8 @@
 """The store's files: what is asked of them, and which implementation a root has.
 
-`Files` promises: `create` is atomic and at most one caller succeeds per path; a file that `exists`
-is whole; paths are relative to the root, with `/`. Failures are `StoreError` with a hint, except a
-missing file, which is Python's `FileNotFoundError`. Nothing else touches a store's bytes.
+`StoreFiles` promises: `create` is atomic and at most one caller succeeds per path; a file that
+`exists` is whole; paths are relative to the root, with `/`. Failures are `StoreError` with a hint,
+except a missing file, which is Python's `FileNotFoundError`. Nothing else touches a store's bytes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from accelerator.common.file_uri import other_host, path_of
 from accelerator.common.redaction import redacted
 from accelerator.errors import ConfigError
-from accelerator.store.files.entries import Entry
+from accelerator.store.files.entries import FileEntry
 from accelerator.store.files.local import LocalFiles
 
 _REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "memory")
 
 
-class Files(Protocol):
+class StoreFiles(Protocol):
     """Write-once files under one root."""
 
     def create(self, path: str, data: bytes) -> bool:
@@ -56,7 +56,7 @@ class Files(Protocol):
         """Names of the folders right under a folder, sorted; one request per thousand."""
         ...
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[FileEntry]:
         """Everything under a folder, in no order, with what killed writers left half-written."""
         ...
 
@@ -65,7 +65,7 @@ class Files(Protocol):
         ...
 
 
-def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
+def open_files(root: str, options: Mapping[str, str] | None = None) -> StoreFiles:
     """The files under a root: a local path, a `file:` URI, or s3://, gs://, az:// and the like."""
     try:
         scheme = urlsplit(root).scheme.lower() if "://" in root else ""

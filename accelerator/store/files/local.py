@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accelerator.common.safe_files import open_file, sync_directory, write_synced
 from accelerator.errors import StoreError
-from accelerator.store.files.entries import Entry, is_draft
+from accelerator.store.files.entries import FileEntry, is_draft
 from accelerator.store.files.names import inside
 
 DRAFTS_MAX = 20
@@ -95,7 +95,7 @@ class LocalFiles:
             except FileNotFoundError:
                 return ()
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[FileEntry]:
         """See `Files.entries`. What goes while it's listed is left out."""
         with _local_errors(self._root):
             for folder, _, names in os.walk(self._at(prefix)):
@@ -105,7 +105,7 @@ class LocalFiles:
                     except FileNotFoundError:
                         continue
                     path = f"{folder}/{name}".removeprefix(self._prefix)
-                    yield Entry(path, found.st_size, int(found.st_mtime * 1000))
+                    yield FileEntry(path, found.st_size, int(found.st_mtime * 1000))
 
     def uri(self, path: str) -> str:
         """See `Files.uri`."""

@@ -18,7 +18,7 @@ from obstore.store import from_url
 
 from accelerator.common.redaction import redacted
 from accelerator.errors import StoreError
-from accelerator.store.files.entries import Entry
+from accelerator.store.files.entries import FileEntry
 from accelerator.store.files.names import inside
 
 # Options about the connection, which obstore takes apart from those about the cloud.
@@ -114,13 +114,13 @@ class ObjectFiles:
             paths = [str(one).rstrip("/") for one in found["common_prefixes"]]
             return tuple(sorted(path.rpartition("/")[2] for path in paths))
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
+    def entries(self, prefix: str) -> Iterator[FileEntry]:
         """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
         with _remote_errors(self._root, self._options):
             for batch in obstore.list(self._store, prefix=inside(prefix)):
                 for one in batch:
                     modified = int(one["last_modified"].timestamp() * 1000)
-                    yield Entry(str(one["path"]), int(one["size"]), modified)
+                    yield FileEntry(str(one["path"]), int(one["size"]), modified)
 
     def uri(self, path: str) -> str:
         """See `Files.uri`."""

@@ -23,7 +23,7 @@ from accelerator.common.json_checks import some as _some
 from accelerator.common.json_checks import text as _text
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 
 FOLDER = "advice/v1"
 VERSION = 2
@@ -200,7 +200,7 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
     )
 
 
-def write(files: Files, advice: Advice) -> str:
+def write(files: StoreFiles, advice: Advice) -> str:
     """Keeps it, and lets the oldest ones go; its path. StoreError where that can't be.
 
     Of what would be too large fewer samples are kept.
@@ -230,7 +230,7 @@ def _fitting(advice: Advice) -> bytes | None:
     return None
 
 
-def read(files: Files) -> list[Advice]:
+def read(files: StoreFiles) -> list[Advice]:
     """All that are kept, the newest first; StoreError where the store can't be listed."""
     found, skipped = [], 0
     for path in _paths(files)[:KEPT]:
@@ -267,7 +267,7 @@ def newest(
     return found
 
 
-def _paths(files: Files) -> list[str]:
+def _paths(files: StoreFiles) -> list[str]:
     """Those of advice, the newest first."""
     paths = [one.path for one in files.entries(FOLDER) if not is_draft(one.path)]
     return sorted((path for path in paths if _PATH.fullmatch(path)), reverse=True)

@@ -27,7 +27,7 @@ from typing import Any
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import is_name, name_of
 from accelerator.store.journals.process_identity import identity, is_gone
 from accelerator.store.log.chunks import read_json
@@ -53,7 +53,7 @@ _NAME = re.compile(r"(0{8}\d{12})(?:-(\d{1,9}|end|stop))?\.json", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     """How far a task is: data files or other units; `total` 0: not known yet."""
 
     done: int = 0
@@ -76,7 +76,7 @@ class Seen:
     process: str = ""
     began_ms: int = 0
     expires_ms: int = 0
-    progress: Progress = Progress()
+    progress: TaskProgress = TaskProgress()
     last: Json | None = None
     deaths: int = 0
     by: str = ""
@@ -101,7 +101,7 @@ class Claims:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         clock: Callable[[], float] = time.monotonic,
@@ -115,7 +115,7 @@ class Claims:
         self._lock = threading.Lock()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> StoreFiles:
         """The store's, in which they are."""
         return self._files
 
@@ -302,12 +302,12 @@ class Claims:
             claim = self._json(path_of(key, epoch))
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
-            expires, progress = whole_of(claim["expires_ms"]), Progress()
+            expires, progress = whole_of(claim["expires_ms"]), TaskProgress()
             last = _last(claim["last"])
             if number:
                 told = self._json(path_of(key, epoch, str(number)))
                 expires = max(expires, whole_of(told["expires_ms"]))
-                progress = Progress(whole_of(told["done"]), whole_of(told["total"]))
+                progress = TaskProgress(whole_of(told["done"]), whole_of(told["total"]))
             return Seen(
                 epoch,
                 mark,
@@ -418,7 +418,7 @@ class Claim:
         """Who has asked for its task to stop; None: nobody."""
         return self._claims.asked_to_stop(self.key, self.epoch)
 
-    def prolong(self, progress: Progress) -> bool:
+    def prolong(self, progress: TaskProgress) -> bool:
         """Makes it hold for two minutes from now; False once it's lost, for good.
 
         It counts only where it was done before the time was over until then: whoever judges the

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from accelerator.common.json_checks import count, number, some, text
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.medians import MedianRange
 
 FOLDER = "applied/v1"
@@ -49,7 +49,7 @@ ACT_KINDS: tuple[ActKind, ...] = ("dropped", "undropped", "altered")
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedAdvice:
     """One recommendation that was applied, as it was then; `key` is the entry's own.
 
     `artifact_id` is the id of the cube or index that was made or dropped. Times are Unix time in
@@ -103,7 +103,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class AdviceLedger:
     """All that was applied, the oldest first; `number` is its file's.
 
     `raw_ms` has what a statement took without cubes and indexes, by the log's shapes: the median of
@@ -114,13 +114,13 @@ class Ledger:
     """
 
     number: int = 0
-    entries: tuple[Applied, ...] = ()
+    entries: tuple[AppliedAdvice, ...] = ()
     raw_ms: Mapping[str, float] = field(default_factory=dict)
     vain_ms: Mapping[str, int] = field(default_factory=dict)
     raw_runs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
     acts: tuple[Act, ...] = ()
 
-    def with_entry(self, entry: Applied) -> Ledger:
+    def with_entry(self, entry: AppliedAdvice) -> AdviceLedger:
         """With that entry, in the place of the one of its key if there is one.
 
         Of too many the oldest ones go whose work has ended.
@@ -133,7 +133,7 @@ class Ledger:
         ended = [one.key for one in made if one.state != "begun"][: max(extra, 0)]
         return replace(self, entries=tuple(one for one in made if one.key not in ended))
 
-    def without(self, key: str) -> Ledger:
+    def without(self, key: str) -> AdviceLedger:
         """Without the entry of that key."""
         return replace(self, entries=tuple(one for one in self.entries if one.key != key))
 
@@ -141,7 +141,7 @@ class Ledger:
         self,
         raw_ms: Mapping[str, float],
         raw_runs: Mapping[str, tuple[int, float, float]] = MappingProxyType({}),
-    ) -> Ledger:
+    ) -> AdviceLedger:
         """Returns the ledger with these times, beside as many earlier ones as it may have."""
         times = _newest_of(raw_ms, self.raw_ms)
         runs = _newest_of(raw_runs, {k: v for k, v in self.raw_runs.items() if k not in raw_ms})
@@ -155,7 +155,7 @@ class Ledger:
         runs, low, high = self.raw_runs.get(shape, (0, middle, middle))
         return MedianRange(runs, min(low, middle), middle, max(high, middle))
 
-    def with_acts(self, acts: Iterable[Act]) -> Ledger:
+    def with_acts(self, acts: Iterable[Act]) -> AdviceLedger:
         """Returns the ledger with these acts, which replace those of the same id and kind."""
         found = {(one.id, one.kind): one for one in self.acts}
         for one in acts:
@@ -167,7 +167,7 @@ class Ledger:
         """The acts of these kinds by the id that they're of, of each id the last one."""
         return {one.id: one for one in self.acts if one.kind in kinds}
 
-    def with_vain(self, shapes: Iterable[str], at_ms: int) -> Ledger:
+    def with_vain(self, shapes: Iterable[str], at_ms: int) -> AdviceLedger:
         """With these shapes, for which something was made in vain until then."""
         return replace(self, vain_ms=_newest_of(dict.fromkeys(shapes, at_ms), self.vain_ms))
 
@@ -177,7 +177,7 @@ def _newest_of(new: Mapping[str, _V], old: Mapping[str, _V]) -> dict[str, _V]:
     return dict(list(merged.items())[:SHAPES_MAX])
 
 
-def encoded(ledger: Ledger) -> bytes:
+def encoded(ledger: AdviceLedger) -> bytes:
     """The file's bytes."""
     value = {
         "version": VERSION,
@@ -190,7 +190,7 @@ def encoded(ledger: Ledger) -> bytes:
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()
 
 
-def decoded(data: bytes, file_number: int = 0) -> Ledger:
+def decoded(data: bytes, file_number: int = 0) -> AdviceLedger:
     """The inverse of `encoded`; ValueError, TypeError or LookupError for anything else."""
     raw = json.loads(data)
     if raw["version"] != VERSION:
@@ -198,7 +198,7 @@ def decoded(data: bytes, file_number: int = 0) -> Ledger:
     entries = some(raw["entries"], list, ENTRIES_MAX)
     raw_ms, vain_ms = (some(raw[key], dict, SHAPES_MAX) for key in ("raw_ms", "vain_ms"))
     raw_runs = some(raw.get("raw_runs", {}), dict, SHAPES_MAX)  # older releases have none
-    return Ledger(
+    return AdviceLedger(
         file_number,
         tuple(_entry(one) for one in entries),
         {text(k, 128): number(v) for k, v in raw_ms.items()},
@@ -225,12 +225,12 @@ def _runs(raw: Any) -> tuple[int, float, float]:
     return count(runs), number(low), number(high)
 
 
-def _entry(raw: Mapping[str, Any]) -> Applied:
+def _entry(raw: Mapping[str, Any]) -> AppliedAdvice:
     if raw["by"] not in BY or raw["state"] not in STATES:
         raise ValueError("a state or an author that isn't known")
     if _KEY.fullmatch(text(raw["key"], 64)) is None:
         raise ValueError("a key that can't be one")
-    return Applied(
+    return AppliedAdvice(
         key=raw["key"],
         id=text(raw["id"], 32),
         action=text(raw["action"], 64),
@@ -251,7 +251,7 @@ def _entry(raw: Mapping[str, Any]) -> Applied:
     )
 
 
-def read(files: Files) -> Ledger:
+def read(files: StoreFiles) -> AdviceLedger:
     """What was applied; StoreError where the store can't be read.
 
     A file that is damaged is passed over with a line in the log `accelerator`. Where none is left,
@@ -266,7 +266,7 @@ def read(files: Files) -> Ledger:
     )
 
 
-def change(files: Files, changed: Callable[[Ledger], Ledger]) -> Ledger:
+def change(files: StoreFiles, changed: Callable[[AdviceLedger], AdviceLedger]) -> AdviceLedger:
     """Makes the next file of what is known; `changed` is asked anew where another was first.
 
     It may be asked again after its change was made, by what is known then: it has to give the same.
@@ -304,13 +304,13 @@ def change(files: Files, changed: Callable[[Ledger], Ledger]) -> Ledger:
     )
 
 
-def _listed(files: Files) -> dict[str, int]:
+def _listed(files: StoreFiles) -> dict[str, int]:
     """The ledger's files, with their numbers."""
     found = ((path, _PATH.fullmatch(path)) for path in files.list(FOLDER))
     return {path: int(match[1]) for path, match in found if match is not None}
 
 
-def _newest(files: Files, listed: Mapping[str, int]) -> Ledger | None:
+def _newest(files: StoreFiles, listed: Mapping[str, int]) -> AdviceLedger | None:
     """The newest of these files that can be read; None where others have let all of them go."""
     gone = False
     for path, found in sorted(listed.items(), reverse=True):
@@ -322,4 +322,4 @@ def _newest(files: Files, listed: Mapping[str, int]) -> Ledger | None:
             gone = True
         except UNFIT as error:
             _log.warning("%s is passed over: %s", path, error)
-    return None if gone else Ledger()
+    return None if gone else AdviceLedger()

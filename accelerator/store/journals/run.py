@@ -10,7 +10,7 @@ from typing import Any
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
-from accelerator.store.journals.claims import HOLD_MS, Claims, Progress, Seen
+from accelerator.store.journals.claims import HOLD_MS, Claims, Seen, TaskProgress
 
 Json = dict[str, Any]
 REFRESH = "refresh-"
@@ -25,7 +25,7 @@ AHEAD_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FinishedRun:
     """A run that came to its end; times are Unix time in milliseconds, by its process's clock.
 
     `failures` counts runs that failed in a row, this one among them; `state` names what it worked
@@ -52,7 +52,7 @@ class Run:
         return found
 
     @classmethod
-    def from_json(cls, raw: Json | None) -> Run | None:
+    def from_json(cls, raw: Json | None) -> FinishedRun | None:
         """The inverse; None for what is none."""
         if raw is None:
             return None
@@ -74,7 +74,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TaskRuns:
     """What is known of a task: its last run, and the one that goes on.
 
     `deaths`: processes in a row that have died over it, and `died_ms` when the newest of them was
@@ -82,8 +82,8 @@ class Known:
     been heard of.
     """
 
-    last: Run | None = None
-    running: Progress | None = None
+    last: FinishedRun | None = None
+    running: TaskProgress | None = None
     deaths: int = 0
     died_ms: int | None = None
 
@@ -107,7 +107,9 @@ class Known:
         return wait
 
 
-def until_s(last: Run | None, pause_s: float, now_ms: int, *, since_began: bool = False) -> float:
+def until_s(
+    last: FinishedRun | None, pause_s: float, now_ms: int, *, since_began: bool = False
+) -> float:
     """Seconds until so long has passed since a run ended, or began; 0: it has.
 
     Clocks that went back don't make it longer than that, but for what they may differ by.
@@ -127,19 +129,21 @@ def _wait_s(times: int) -> float:
     return float(min(_WAIT_S * 2 ** min(times, 20), _WAIT_MAX_S))
 
 
-def known(claims: Claims, key: str) -> Known:
+def known(claims: Claims, key: str) -> TaskRuns:
     """What the store has of a key. StoreError where it can't be read."""
     return of_seen(claims, key, claims.seen(key))
 
 
-def of_seen(claims: Claims, key: str, seen: Seen | None) -> Known:
+def of_seen(claims: Claims, key: str, seen: Seen | None) -> TaskRuns:
     """The same, of what was read of it."""
     if seen is None:
-        return Known()
+        return TaskRuns()
     over = claims.may_begin(key, seen)
     deaths = seen.deaths + (0 if seen.ended else 1) if over else 0
     died_ms = seen.expires_ms - HOLD_MS if deaths and not seen.ended else None
-    return Known(Run.from_json(seen.last), None if over else seen.progress, deaths, died_ms)
+    return TaskRuns(
+        FinishedRun.from_json(seen.last), None if over else seen.progress, deaths, died_ms
+    )
 
 
 class Every:
@@ -152,7 +156,7 @@ class Every:
         self._claims, self._prefix = claims, prefix
         self._before: dict[str, Seen] = {}
 
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, TaskRuns]:
         """By key; none of a store that can't be read. One listing, and what is new is read."""
         try:
             seen = self._claims.seen_of(self._prefix, self._before)

@@ -16,9 +16,9 @@ from typing import Any
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import is_name
-from accelerator.store.journals.run import Run
+from accelerator.store.journals.run import FinishedRun
 from accelerator.store.log.chunks import read_json
 
 FOLDER = "services/history/v1"
@@ -33,12 +33,12 @@ _ID = re.compile(r"([A-Za-z0-9_.\-]{1,128}):([1-9]\d{0,17})")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunRecord:
     """A run that has ended; `by` is who asked for it, empty where it was done by itself."""
 
     key: str
     epoch: int
-    run: Run
+    run: FinishedRun
     by: str = ""
 
     @property
@@ -50,12 +50,12 @@ class Entry:
 class RunHistory:
     """Of one store; threads share it. Any request may be a StoreError."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: StoreFiles) -> None:
         self._files = files
         self._added = 0
         self._lock = threading.Lock()
 
-    def add(self, key: str, epoch: int, run: Run, by: str = "") -> None:
+    def add(self, key: str, epoch: int, run: FinishedRun, by: str = "") -> None:
         """Keeps the run; now and then the oldest of all go."""
         value: dict[str, Any] = {"format": _FORMAT, "by": by, "run": run.to_json()}
         at = min(max(0, run.ended_ms), _TIME_MAX)
@@ -67,7 +67,7 @@ class RunHistory:
         if due:
             self._files.delete(self._paths()[KEPT:])
 
-    def newest(self, before: str = "") -> Iterator[tuple[str, Entry]]:
+    def newest(self, before: str = "") -> Iterator[tuple[str, RunRecord]]:
         """The runs, the last ones to end first, each with its place; those behind one place.
 
         Files are read as they're asked for.
@@ -79,7 +79,7 @@ class RunHistory:
                 if entry is not None:
                     yield place, entry
 
-    def find(self, key: str, epoch: int) -> Entry | None:
+    def find(self, key: str, epoch: int) -> RunRecord | None:
         """The run of that claim; None where it hasn't ended, or isn't kept any more."""
         end = f"-{epoch:020d}-{key}.json"
         found = (path for path in self._paths() if path.endswith(end))
@@ -93,7 +93,7 @@ class RunHistory:
         """Those of runs, the newest first; other names are nobody's."""
         return sorted(filter(_named, self._files.list(FOLDER)), reverse=True)
 
-    def _entry(self, path: str) -> Entry | None:
+    def _entry(self, path: str) -> RunRecord | None:
         match = _NAME.fullmatch(path.rpartition("/")[2])
         assert match is not None
         try:
@@ -101,11 +101,11 @@ class RunHistory:
             found = read_json(data.decode()) if len(data) <= _BYTES_MAX else None
             if not isinstance(found, dict) or whole_of(found["format"]) != _FORMAT:
                 return None
-            run = Run.from_json(found["run"])
+            run = FinishedRun.from_json(found["run"])
             by = text_of(found["by"])
         except (FileNotFoundError, *UNFIT):
             return None
-        return None if run is None else Entry(match[3], int(match[2]), run, by)
+        return None if run is None else RunRecord(match[3], int(match[2]), run, by)
 
 
 def id_of(key: str, epoch: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import name_of
 from accelerator.store.records import Json, SegmentRecord
 
@@ -107,7 +107,7 @@ def merged(changes: Iterable[Change]) -> Change:
 class Chunks:
     """The chunks of one table: a folder of write-once files."""
 
-    def __init__(self, files: Files, folder: str) -> None:
+    def __init__(self, files: StoreFiles, folder: str) -> None:
         self._files, self._folder, self._root = files, folder, files.uri("")
 
     def path(self, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.log.chunks import Chunks, Damaged
 from accelerator.store.log.table_version import TableCodec, TableVersion
 from accelerator.store.log.versioned_log import VersionedLog
@@ -20,7 +20,7 @@ class TableLog:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         table_uuid: str,
         relative: Callable[[str], str],
         *,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from accelerator.errors import UNFIT, AcceleratorError, StoreConflictError, StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.log.chunks import Damaged, read_json
 
 TRIES_MAX = 50
@@ -44,7 +44,7 @@ _FLOOR = re.compile(r"/floors/(00\d{18})\.json$")
 _FORMAT = re.compile(rb'\{"format":(\d{1,9})\b')
 
 
-class State(Protocol):
+class LoggedState(Protocol):
     """A state that a log can keep."""
 
     @property
@@ -57,7 +57,7 @@ class State(Protocol):
         ...
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=LoggedState)
 
 
 class Codec(Protocol[S]):
@@ -101,7 +101,7 @@ class VersionedLog(Generic[S]):
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         folder: str,
         codec: Codec[S],
         empty: S,

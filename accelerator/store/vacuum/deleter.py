@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Self
 
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 
 
 class Pace:
@@ -43,7 +43,7 @@ class Deleter:
     """
 
     def __init__(
-        self, files: Files, *, batch: int, threads: int, pace: Pace, dry_run: bool
+        self, files: StoreFiles, *, batch: int, threads: int, pace: Pace, dry_run: bool
     ) -> None:
         self._files, self._pace, self._dry_run = files, pace, dry_run
         self._batch = max(1, min(batch, pace.per_s or batch))

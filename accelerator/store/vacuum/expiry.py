@@ -18,7 +18,7 @@ from accelerator.store.log.registry import RegistryVersion
 from accelerator.store.log.table_version import TableVersion
 from accelerator.store.log.versioned_log import VersionedLog
 from accelerator.store.records import DroppedCube, SegmentRecord
-from accelerator.store.vacuum.vacuum import Scene, doubt, newest
+from accelerator.store.vacuum.vacuum import VacuumContext, doubt, newest
 
 Unusable = Callable[[Iterable[SegmentRecord]], Iterable[int] | None]
 """The ids of those segments that no statement can use any more, whatever snapshot it reads.
@@ -28,7 +28,7 @@ None where the lake can't be read. All segments are taken; a cube's are never in
 
 
 def expire(
-    scene: Scene, log: VersionedLog[RegistryVersion], unusable: Unusable | None = None
+    scene: VacuumContext, log: VersionedLog[RegistryVersion], unusable: Unusable | None = None
 ) -> TableVersion:
     """Ends what is past its time, a dry run only tells; the table's newest version then.
 
@@ -71,7 +71,7 @@ def unowned(version: TableVersion, registry: RegistryVersion) -> list[str]:
 
 
 def _end(
-    scene: Scene, log: VersionedLog[RegistryVersion]
+    scene: VacuumContext, log: VersionedLog[RegistryVersion]
 ) -> tuple[RegistryVersion, tuple[DroppedCube, ...]]:
     """Takes out of the bin what is past its time; what was undropped meanwhile isn't there."""
     ended: tuple[DroppedCube, ...] = ()
@@ -84,11 +84,13 @@ def _end(
     return log.commit(change), ended
 
 
-def _forget_unusable(scene: Scene, version: TableVersion, unusable: Unusable) -> TableVersion:
+def _forget_unusable(
+    scene: VacuumContext, version: TableVersion, unusable: Unusable
+) -> TableVersion:
     """Makes garbage of segments; ids are random, so none of them can have come to mean another."""
     found: dict[str, set[int]] = {}
     for cube_id, state in version.cubes.items():
-        segments = _Counted(state.each())
+        segments = _SegmentCounts(state.each())
         try:
             told = unusable(segments)
         except Damaged:
@@ -113,7 +115,7 @@ def _forget_unusable(scene: Scene, version: TableVersion, unusable: Unusable) ->
     return scene.log.commit(change) if found and not scene.dry_run else version
 
 
-class _Counted:
+class _SegmentCounts:
     """Segments, and how many of them were taken."""
 
     def __init__(self, segments: Iterator[SegmentRecord]) -> None:
@@ -125,7 +127,7 @@ class _Counted:
             yield one
 
 
-def _forget(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:
+def _forget(scene: VacuumContext, log: VersionedLog[RegistryVersion]) -> TableVersion:
     """Makes garbage of the segments that no cube owns; reads none of them."""
 
     def change(table: TableVersion) -> TableVersion:

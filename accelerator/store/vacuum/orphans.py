@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from accelerator.store.files.entries import Entry, is_draft
+from accelerator.store.files.entries import FileEntry, is_draft
 from accelerator.store.leases import leases_of
 from accelerator.store.log.chunks import Damaged
 from accelerator.store.log.table_version import TableVersion
-from accelerator.store.records import Job
+from accelerator.store.records import BuildJob
 from accelerator.store.vacuum.vacuum import (
     VERSION_AGE_MS,
-    Scene,
+    VacuumContext,
     dead_jobs,
     doubt,
     end_jobs,
@@ -49,7 +49,7 @@ class _Named:
         return path in self.artifacts or rest[0] in self.cubes or live(rest[0], path)
 
 
-def sweep(scene: Scene, jobs: Callable[[], Sequence[Job]]) -> None:
+def sweep(scene: VacuumContext, jobs: Callable[[], Sequence[BuildJob]]) -> None:
     """Deletes what no version names and is older than the grace time; see above."""
     version = newest(scene)
     drafts, candidates = _candidates(scene, version)
@@ -67,7 +67,9 @@ def sweep(scene: Scene, jobs: Callable[[], Sequence[Job]]) -> None:
     _delete(scene, drafts, candidates)
 
 
-def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[Entry]]:
+def _candidates(
+    scene: VacuumContext, version: TableVersion
+) -> tuple[list[FileEntry], list[FileEntry]]:
     """Old drafts and version files below the floor, and old files that no newest version names."""
     version, live = _readable(scene, version)
     chunks = set(_chunk_names(version))
@@ -90,7 +92,7 @@ def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[
     return drafts, candidates
 
 
-def _readable(scene: Scene, version: TableVersion) -> tuple[TableVersion, Live]:
+def _readable(scene: VacuumContext, version: TableVersion) -> tuple[TableVersion, Live]:
     """The version, or a later one if its chunks have become garbage meanwhile and are gone.
 
     With it whether it names an artifact; every cube must be readable to say so. What the first one
@@ -109,7 +111,7 @@ def _readable(scene: Scene, version: TableVersion) -> tuple[TableVersion, Live]:
             return version, _live(scene, version)
 
 
-def _live(scene: Scene, version: TableVersion) -> Live:
+def _live(scene: VacuumContext, version: TableVersion) -> Live:
     """Whether the version, which has been read whole, names an artifact."""
     known: dict[str, set[str]] = {}
 
@@ -126,7 +128,7 @@ def _live(scene: Scene, version: TableVersion) -> Live:
     return live
 
 
-def _tail(scene: Scene, uri: str) -> str:
+def _tail(scene: VacuumContext, uri: str) -> str:
     """The path under the root, though the root be spelled otherwise now, or have been moved."""
     marker = f"tables/{scene.table_uuid}/"
     _, found, rest = uri.rpartition(marker)
@@ -137,7 +139,9 @@ def _chunk_names(version: TableVersion) -> Iterable[str]:
     return (ref.name for state in version.cubes.values() for ref in state.refs)
 
 
-def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list[Entry]:
+def _unnamed(
+    scene: VacuumContext, fence: TableVersion, candidates: list[FileEntry]
+) -> list[FileEntry]:
     """The candidates that neither the fence nor an older version that is still there names.
 
     Where a list of garbage is gone, another vacuum is at work, or died; what waits on its list is
@@ -165,7 +169,7 @@ def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list
     return chunks
 
 
-def _of_first_format(scene: Scene, fence: TableVersion) -> Iterable[str]:
+def _of_first_format(scene: VacuumContext, fence: TableVersion) -> Iterable[str]:
     """Artifacts of versions of format 1 that are kept: what they lost later isn't recorded."""
     for number in range(fence.floor, fence.number):
         version = read_or_none(scene, scene.log, number)
@@ -183,7 +187,9 @@ def _is_of(path: str, jobs: set[str]) -> bool:
     return parts[2] == "cubes" and "/".join(parts[3:5]) in jobs
 
 
-def _delete(scene: Scene, drafts: Sequence[Entry], orphans: Sequence[Entry]) -> None:
+def _delete(
+    scene: VacuumContext, drafts: Sequence[FileEntry], orphans: Sequence[FileEntry]
+) -> None:
     with scene.deleter() as deleter:
         for entry in drafts:
             what = "draft" if is_draft(entry.path.rpartition("/")[2]) else "version"

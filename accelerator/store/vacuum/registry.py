@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from accelerator.store.files.entries import Entry, is_draft
+from accelerator.store.files.entries import FileEntry, is_draft
 from accelerator.store.log.registry import FOLDER, RegistryVersion
 from accelerator.store.log.versioned_log import VersionedLog, number_of
-from accelerator.store.vacuum.vacuum import VERSION_AGE_MS, Scene, read_or_none
+from accelerator.store.vacuum.vacuum import VERSION_AGE_MS, VacuumContext, read_or_none
 
 _WHY = "older than all that is needed"
 
 
-def vacuum_registry(scene: Scene, log: VersionedLog[RegistryVersion]) -> None:
+def vacuum_registry(scene: VacuumContext, log: VersionedLog[RegistryVersion]) -> None:
     """Deletes old versions, and old drafts of killed writers; their age is by the storage's clock.
 
     What comes after the listing isn't touched, so the newest listed version is what counts.
     """
-    versions: dict[int, Entry] = {}
-    drafts: list[Entry] = []
+    versions: dict[int, FileEntry] = {}
+    drafts: list[FileEntry] = []
     for entry in scene.files.entries(FOLDER):
         number = number_of(entry.path)
         if number is not None:
@@ -39,10 +39,10 @@ def vacuum_registry(scene: Scene, log: VersionedLog[RegistryVersion]) -> None:
 
 
 def _delete(
-    scene: Scene,
+    scene: VacuumContext,
     log: VersionedLog[RegistryVersion],
-    versions: dict[int, Entry],
-    drafts: list[Entry],
+    versions: dict[int, FileEntry],
+    drafts: list[FileEntry],
 ) -> None:
     numbers = sorted(versions)
     unneeded = numbers[: -max(1, scene.retention.versions_min)]
@@ -61,5 +61,5 @@ def _delete(
         scene.report.kept("registry version", "retained or young", 1, versions[number].bytes)
 
 
-def _is_old(scene: Scene, entry: Entry) -> bool:
+def _is_old(scene: VacuumContext, entry: FileEntry) -> bool:
     return scene.is_old(entry.modified_ms, VERSION_AGE_MS)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from accelerator.store.files.entries import Entry
-from accelerator.store.files.files import Files
+from accelerator.store.files.entries import FileEntry
+from accelerator.store.files.files import StoreFiles
 
 # Object stores delete so many files by one request.
 DELETE_MAX = 1000
@@ -28,7 +28,7 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VacuumLine:
     """So many files of one kind, deleted (or to be) or kept, and why; bytes where they're known."""
 
     action: str
@@ -64,10 +64,10 @@ class Report:
         return sum(line.files for line in self.lines if line.action == action)
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[VacuumLine, ...]:
         """All of it, deletions first."""
         ordered = sorted(self._lines.items(), key=lambda pair: (pair[0][0] == "kept", pair[0]))
-        return tuple(Line(*key, *counts) for key, counts in ordered)
+        return tuple(VacuumLine(*key, *counts) for key, counts in ordered)
 
     def _add(self, action: str, what: str, reason: str, files: int, size: int) -> None:
         if files or size:
@@ -77,69 +77,69 @@ class Report:
 
 
 class CountedFiles:
-    """`Files` that count the requests of one vacuum, in all of its threads.
+    """`StoreFiles` that count the requests of one vacuum, in all of its threads.
 
     `check` may end it, by raising before any of them.
     """
 
     def __init__(
-        self, files: Files, report: Report, check: Callable[[], None] = lambda: None
+        self, files: StoreFiles, report: Report, check: Callable[[], None] = lambda: None
     ) -> None:
         self._files, self._report, self._check = files, report, check
         self._lock = threading.Lock()
 
     def create(self, path: str, data: bytes) -> bool:
-        """See `Files.create`."""
+        """See `StoreFiles.create`."""
         self._count()
         return self._files.create(path, data)
 
     def read(self, path: str) -> bytes:
-        """See `Files.read`."""
+        """See `StoreFiles.read`."""
         self._count()
         return self._files.read(path)
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """See `Files.read_range`."""
+        """See `StoreFiles.read_range`."""
         self._count()
         return self._files.read_range(path, offset, length)
 
     def exists(self, path: str) -> bool:
-        """See `Files.exists`."""
+        """See `StoreFiles.exists`."""
         self._count()
         return self._files.exists(path)
 
     def size(self, path: str) -> int:
-        """See `Files.size`."""
+        """See `StoreFiles.size`."""
         self._count()
         return self._files.size(path)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """See `Files.delete`."""
+        """See `StoreFiles.delete`."""
         wanted = list(paths)
         self._count(-(-len(wanted) // DELETE_MAX))
         self._files.delete(wanted)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
-        """See `Files.folders`."""
+        """See `StoreFiles.folders`."""
         self._count()
         return self._files.folders(prefix)
 
     def list(self, prefix: str) -> list[str]:
-        """See `Files.list`; a listing has a request per thousand files."""
+        """See `StoreFiles.list`; a listing has a request per thousand files."""
         self._check()
         found = self._files.list(prefix)
         self._count(1 + len(found) // DELETE_MAX)
         return found
 
-    def entries(self, prefix: str) -> Iterator[Entry]:
-        """See `Files.entries`."""
+    def entries(self, prefix: str) -> Iterator[FileEntry]:
+        """See `StoreFiles.entries`."""
         self._count()
         for number, entry in enumerate(self._files.entries(prefix), 1):
             self._count(number % DELETE_MAX == 0)
             yield entry
 
     def uri(self, path: str) -> str:
-        """See `Files.uri`."""
+        """See `StoreFiles.uri`."""
         return self._files.uri(path)
 
     def _count(self, requests: int = 1) -> None:

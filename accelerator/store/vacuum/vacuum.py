@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from accelerator.errors import StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import strays
 from accelerator.store.leases import SNAPSHOTS, Lease, leases_of
 from accelerator.store.log.chunks import ChunkRef, Chunks, Damaged
 from accelerator.store.log.garbage import Garbage
 from accelerator.store.log.table_version import TableVersion
 from accelerator.store.log.versioned_log import PROBE_GAP_MAX_S, S, VersionedLog
-from accelerator.store.records import Job
+from accelerator.store.records import BuildJob
 from accelerator.store.vacuum.deleter import Deleter, Pace
 from accelerator.store.vacuum.retention import Report, Retention
 
@@ -49,10 +49,10 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class VacuumContext:
     """What one vacuum works on. `now_ms` is when it began."""
 
-    files: Files
+    files: StoreFiles
     log: VersionedLog[TableVersion]
     chunks: Chunks
     table_uuid: str
@@ -81,7 +81,7 @@ class Scene:
         )
 
 
-def newest(scene: Scene) -> TableVersion:
+def newest(scene: VacuumContext) -> TableVersion:
     """The newest version; StoreError where it's damaged, since what it names is unknown."""
     version = scene.log.listed()
     if scene.log.damage:
@@ -97,7 +97,7 @@ def doubt(damage: object) -> StoreError:
     )
 
 
-def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
+def vacuum(scene: VacuumContext, version: TableVersion, jobs: Sequence[BuildJob]) -> None:
     """Deletes the garbage of versions that nobody needs, then what told of it.
 
     `version`, the newest one, was read before the leases are: a reader whose lease isn't listed
@@ -126,7 +126,7 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
         scene.log.commit(lambda table: table.again())
 
 
-def _is_idle(scene: Scene, waiting: Sequence[Mark], live: Sequence[Lease]) -> bool:
+def _is_idle(scene: VacuumContext, waiting: Sequence[Mark], live: Sequence[Lease]) -> bool:
     """Whether garbage waits only for its version not to be among the newest any more.
 
     On a table that nobody changes it never would; so each vacuum adds a version until it is.
@@ -136,12 +136,12 @@ def _is_idle(scene: Scene, waiting: Sequence[Mark], live: Sequence[Lease]) -> bo
     return all(waiting[0].number <= one.version for one in live)
 
 
-def _oldest_needed(scene: Scene, version: TableVersion, live: Sequence[Lease]) -> int:
+def _oldest_needed(scene: VacuumContext, version: TableVersion, live: Sequence[Lease]) -> int:
     retained = version.number - max(1, scene.retention.versions_min) + 1
     return max(0, min([retained, *(one.version for one in live)]))
 
 
-def garbage_chain(scene: Scene, version: TableVersion) -> Iterator[TableVersion]:
+def garbage_chain(scene: VacuumContext, version: TableVersion) -> Iterator[TableVersion]:
     """The versions with garbage that isn't deleted yet, newest first.
 
     One that is missing was deleted by a vacuum that was stopped; then all before it is done.
@@ -155,7 +155,7 @@ def garbage_chain(scene: Scene, version: TableVersion) -> Iterator[TableVersion]
         number = found.prev_garbage
 
 
-def read_or_none(scene: Scene, log: VersionedLog[S], number: int) -> S | None:
+def read_or_none(scene: VacuumContext, log: VersionedLog[S], number: int) -> S | None:
     """A version; None where its file is gone. StoreError where it can't be trusted."""
     try:
         return log.read(number)
@@ -166,7 +166,7 @@ def read_or_none(scene: Scene, log: VersionedLog[S], number: int) -> S | None:
         raise doubt(f"{scene.files.uri(path)}: {error}") from error
 
 
-def _marks(scene: Scene, version: TableVersion) -> list[Mark]:
+def _marks(scene: VacuumContext, version: TableVersion) -> list[Mark]:
     """The versions with garbage, oldest first.
 
     Below a floor that another vacuum has set all garbage is gone; a file that is there may be one
@@ -184,7 +184,7 @@ def _marks(scene: Scene, version: TableVersion) -> list[Mark]:
     return [mark for mark in reversed(marks) if mark.number >= floor]
 
 
-def _ready(scene: Scene, marks: Sequence[Mark], needed: int) -> list[Mark]:
+def _ready(scene: VacuumContext, marks: Sequence[Mark], needed: int) -> list[Mark]:
     """The versions whose garbage may go, oldest first, up to the first that has to wait."""
     ready: list[Mark] = []
     waits = ""
@@ -205,7 +205,7 @@ def _count(garbage: Garbage) -> int:
     return len(garbage.artifacts) + sum(ref.entries for ref in garbage.more)
 
 
-def _delete(scene: Scene, version: TableVersion, ready: Sequence[Mark], needed: int) -> int:
+def _delete(scene: VacuumContext, version: TableVersion, ready: Sequence[Mark], needed: int) -> int:
     """Sends garbage in the versions' order, and version files behind it; the new floor."""
     floor, sent = version.floor, 0
     with scene.deleter() as deleter:
@@ -230,7 +230,7 @@ def _delete(scene: Scene, version: TableVersion, ready: Sequence[Mark], needed: 
     return floor
 
 
-def _delete_garbage(scene: Scene, garbage: Garbage, deleter: Deleter) -> int:
+def _delete_garbage(scene: VacuumContext, garbage: Garbage, deleter: Deleter) -> int:
     """Sends one version's garbage to be deleted; how many files that are."""
     known = sum(_delete_artifact(scene, path, deleter) for path in garbage.artifacts)
     for ref in garbage.more:
@@ -250,7 +250,7 @@ def _delete_garbage(scene: Scene, garbage: Garbage, deleter: Deleter) -> int:
     return known + len(garbage.chunks)
 
 
-def listed(scene: Scene, ref: ChunkRef) -> list[str] | None:
+def listed(scene: VacuumContext, ref: ChunkRef) -> list[str] | None:
     """What a list of garbage names; None where it's gone, as it is once all of that is."""
     try:
         return scene.chunks.read_paths(ref)
@@ -260,7 +260,7 @@ def listed(scene: Scene, ref: ChunkRef) -> list[str] | None:
         raise doubt(error) from error
 
 
-def _delete_artifact(scene: Scene, path: str, deleter: Deleter) -> bool:
+def _delete_artifact(scene: VacuumContext, path: str, deleter: Deleter) -> bool:
     """Only what lies where this table's builds write, whatever a record says."""
     inside = path.startswith(f"tables/{scene.table_uuid}/cubes/") and not strays(path)
     if inside:
@@ -271,7 +271,7 @@ def _delete_artifact(scene: Scene, path: str, deleter: Deleter) -> bool:
     return inside
 
 
-def _delete_versions(scene: Scene, floor: int, end: int, deleter: Deleter) -> int:
+def _delete_versions(scene: VacuumContext, floor: int, end: int, deleter: Deleter) -> int:
     """Deletes the version files from `floor` up to before `end`, which is the new floor.
 
     A floor file says so first, for a writer that was so far behind that it finds its number free.
@@ -287,7 +287,7 @@ def _delete_versions(scene: Scene, floor: int, end: int, deleter: Deleter) -> in
     return max(floor, end)
 
 
-def _old_versions_end(scene: Scene, floor: int, needed: int) -> int:
+def _old_versions_end(scene: VacuumContext, floor: int, needed: int) -> int:
     """The first version file that has to stay: needed, or too young; found by halving."""
     low, high = floor, max(floor, needed)
     if high - low < VERSIONS_WORTH:
@@ -303,7 +303,7 @@ def _old_versions_end(scene: Scene, floor: int, needed: int) -> int:
     return low
 
 
-def _is_old_version(scene: Scene, number: int) -> bool:
+def _is_old_version(scene: VacuumContext, number: int) -> bool:
     try:
         version = scene.log.read(number)
     except Damaged:
@@ -312,20 +312,22 @@ def _is_old_version(scene: Scene, number: int) -> bool:
     return version.format == 1 or scene.is_old(version.committed_ms, VERSION_AGE_MS)
 
 
-def _end_leases(scene: Scene, ended: Sequence[Lease]) -> None:
+def _end_leases(scene: VacuumContext, ended: Sequence[Lease]) -> None:
     scene.report.deleted("lease", "it has ended", len(ended))
     with scene.deleter() as deleter:
         for one in ended:
             deleter.add(one.path)
 
 
-def dead_jobs(scene: Scene, jobs: Sequence[Job], live: Sequence[Lease]) -> list[Job]:
+def dead_jobs(
+    scene: VacuumContext, jobs: Sequence[BuildJob], live: Sequence[Lease]
+) -> list[BuildJob]:
     """The builds that no process with a lease runs, and that began before the grace time."""
     processes = {one.process for one in live}
     return [one for one in jobs if one.process not in processes and scene.is_old(one.started_ms)]
 
 
-def end_jobs(scene: Scene, dead: Sequence[Job]) -> None:
+def end_jobs(scene: VacuumContext, dead: Sequence[BuildJob]) -> None:
     """Removes the logs of dead builds: should one live after all, its commit is refused."""
     with scene.deleter() as deleter:
         for one in dead:

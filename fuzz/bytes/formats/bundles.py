@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accelerator.artifacts.sidecars import bundle, records
-from accelerator.artifacts.sidecars.bundle import BoundsTable, Piece, Single
+from accelerator.artifacts.sidecars.bundle import BoundsTable, BundlePiece, Single
 from accelerator.artifacts.sidecars.probe import UNREADABLE
 from accelerator.store import CoveredFile, SegmentRecord
 from accelerator.store.records import BUNDLE
@@ -103,7 +103,7 @@ def _steps(given: Input) -> Iterable[Step]:
     yield partial(_apart, record, given)
 
 
-def _may(piece: Piece, places: Any, given: Input, asked: Any) -> Any:
+def _may(piece: BundlePiece, places: Any, given: Input, asked: Any) -> Any:
     may = piece.may(asked, reading(given.data))
     if may is None:
         return None

@@ -10,13 +10,15 @@ from functools import partial
 from typing import Any
 
 from accelerator.errors import StoreError
-from accelerator.store.journals.claims import Claims, Progress
-from accelerator.store.journals.run import Run, of_seen
+from accelerator.store.journals.claims import Claims, TaskProgress
+from accelerator.store.journals.run import FinishedRun, of_seen
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from tests.accelerator.store.runner.claim_world import KEY, Memory
 
 _NOW_MS = 1_764_254_400_000
-_RUN = Run(began_ms=_NOW_MS, ended_ms=_NOW_MS, state="s", failures=1, error="no", code="error")
+_RUN = FinishedRun(
+    began_ms=_NOW_MS, ended_ms=_NOW_MS, state="s", failures=1, error="no", code="error"
+)
 
 
 def _claims(files: Any) -> Claims:
@@ -30,7 +32,7 @@ def _samples() -> Sequence[Input]:
         files = Memory()
         for last in (True, ended):
             claim = _claims(files).claim(KEY)
-            if claim is None or not claim.prolong(Progress(3, 12)):
+            if claim is None or not claim.prolong(TaskProgress(3, 12)):
                 raise WrongError("a claim that isn't had")
             if last:
                 claim.end(_RUN.to_json())

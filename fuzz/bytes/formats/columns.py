@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from accelerator.artifacts.sidecars.probe import reads_of
 from indexes.domains import to_domain
-from indexes.kind import Blob, Column, Read
+from indexes.kind import Blob, IndexedColumn, Read
 from indexes.kinds import KINDS
 from indexes.question import Among, Compare, IsNull, Like, Question, Tokens, Within
 
@@ -24,7 +24,7 @@ WORDS = ("alpha", "Beta", "gamma", "größe", "中文", "delta", "x1", "omega")
 class Sampled:
     """A column's values, and what is asked of its indexes."""
 
-    column: Column
+    column: IndexedColumn
     values: pa.Array
     questions: tuple[Question, ...]
 
@@ -43,7 +43,7 @@ def numbers(rows: int = 900, distinct: int = 120, step: int = 7_919) -> Sampled:
         Compare(">=", 3),
         Within(10 * step, 60 * step, low_open=True),
     )
-    column = Column("bigint", (third, third, rows - 2 * third))
+    column = IndexedColumn("bigint", (third, third, rows - 2 * third))
     return Sampled(column, pa.array(values, pa.int64()), asked)
 
 
@@ -60,7 +60,7 @@ def scattered(rows: int = 900, seed: int = 0) -> Sampled:
         Compare("<", -7),
         Compare(">=", wide),
     )
-    return Sampled(Column("bigint", (rows,)), pa.array(values, pa.int64()), asked)
+    return Sampled(IndexedColumn("bigint", (rows,)), pa.array(values, pa.int64()), asked)
 
 
 def names(rows: int = 300, seed: int = 0) -> Sampled:
@@ -76,7 +76,7 @@ def names(rows: int = 300, seed: int = 0) -> Sampled:
         Like(("me-",)),
         Tokens(("name",)),
     )
-    return Sampled(Column("string", (rows,)), pa.array(values), asked)
+    return Sampled(IndexedColumn("string", (rows,)), pa.array(values), asked)
 
 
 def floats(rows: int = 600) -> Sampled:
@@ -85,7 +85,7 @@ def floats(rows: int = 600) -> Sampled:
     some = (0.0, -0.0, float("nan"), float("inf"), 1.5, -2.25)
     values = [r.choice((*some, r.random())) for _ in range(rows)]
     asked = (Among((0.0, 1.5)), Compare(">", 0.5), Within(-3.0, 0.1))
-    return Sampled(Column("double", (rows,)), pa.array(values, pa.float64()), asked)
+    return Sampled(IndexedColumn("double", (rows,)), pa.array(values, pa.float64()), asked)
 
 
 def texts(rows: int = 700, words: int = 4) -> Sampled:
@@ -107,7 +107,7 @@ def texts(rows: int = 700, words: int = 4) -> Sampled:
         Tokens(("beta", "gamma"), folded=True),
         Tokens(("中文",), folded=True),
     )
-    return Sampled(Column("string", (rows // 2, rows - rows // 2)), pa.array(values), asked)
+    return Sampled(IndexedColumn("string", (rows // 2, rows - rows // 2)), pa.array(values), asked)
 
 
 def few(rows: int = 70_000) -> Sampled:
@@ -119,7 +119,7 @@ def few(rows: int = 70_000) -> Sampled:
             value = r.randrange(4)
         values.append(r.randrange(4) if 20_000 < row < 29_000 and r.random() < 0.5 else value)
     asked = (IsNull(), Among((1,)), Compare("<=", 2), Among((0, 3)))
-    return Sampled(Column("int", (rows,)), pa.array(values, pa.int32()), asked)
+    return Sampled(IndexedColumn("int", (rows,)), pa.array(values, pa.int32()), asked)
 
 
 def blobs(sampled: Sampled, kind: str, **options: Any) -> Sequence[Blob]:

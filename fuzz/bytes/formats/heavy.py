@@ -18,7 +18,7 @@ from fuzz.bytes.formats.columns import Sampled, blobs, few, floats, numbers, rea
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import keyed_sealed, puffin_sealed
 from indexes import sidecar
-from indexes.inverted.cells import Held, cells_of
+from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.kinds import KINDS
 from indexes.question import Question
 from indexes.row_verdict import Between, RowVerdict
@@ -99,9 +99,9 @@ def _cells(given: Input, sampled: Sampled, chosen: BitMap | None) -> Any:
     """As `IndexAnswers` makes cells of a file."""
     read, rows = reading(given.data), sampled.column.rows
     record = sidecar_record(given.facts, sampled.column.type, rows)
-    held: Held | None = None
+    held: ColumnCells | None = None
     for one in records.heavy_of(record):
-        held = held or Held.open(one.blob, within(read, one.place), one.column)
+        held = held or ColumnCells.open(one.blob, within(read, one.place), one.column)
     if held is None:
         return None
     made = []

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from accelerator.artifacts.relate import declaration as relate
-from accelerator.artifacts.relate.declaration import Field, Join, Key, RelateColumn
+from accelerator.artifacts.relate.declaration import Field, Join, RelateColumn, RelateKeyColumn
 from accelerator.common.config.config import Config
 from accelerator.errors import ConfigError
 from accelerator.query.statements import constraint as constraints
@@ -46,8 +46,11 @@ def _text(value: str) -> Input:
 
 
 def _relates() -> Sequence[Input]:
-    step = Join(("lake", "d", "a"), "uuid-a", (Key(0, Field(1, "k"), Field(2, "a k")),))
-    more = (Key(1, Field(3, "ok"), Field(1, "k")), Key(1, Field(4, "p"), Field(5, "q")))
+    step = Join(("lake", "d", "a"), "uuid-a", (RelateKeyColumn(0, Field(1, "k"), Field(2, "a k")),))
+    more = (
+        RelateKeyColumn(1, Field(3, "ok"), Field(1, "k")),
+        RelateKeyColumn(1, Field(4, "p"), Field(5, "q")),
+    )
     path = (step, Join(("lake", "d", "o"), "uuid-o", more))
     price = Column(1, 7, "price", "int")
     total = Call("+", (price, Literal("5", "int")), "int")

@@ -12,12 +12,12 @@ from typing import Any
 
 from accelerator.store.journals.query_log.encoding.decode import DamagedError, NewerError, decoded
 from accelerator.store.journals.query_log.encoding.encode import encoded
-from accelerator.store.journals.query_log.record import COLUMN_OF, LIST_MAX, Record, arrow_schema
+from accelerator.store.journals.query_log.record import COLUMN_OF, LIST_MAX, LogRecord, arrow_schema
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 
 
-def _record(number: int) -> Record:
-    return Record(
+def _record(number: int) -> LogRecord:
+    return LogRecord(
         id=f"q{number}",
         started_us=1_764_254_400_000_000 + number,
         state="FINISHED",

@@ -24,11 +24,11 @@ from accelerator.errors import AcceleratorError, UnknownTableError
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.trino_server import Server
 from accelerator.gateway.settings import GatewaySettings
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.workers.pool.worker_handle import Frame
-from accelerator.gateway.workers.run_statement import Job
+from accelerator.gateway.workers.run_statement import StatementJob
 from accelerator.iceberg.writes.errors import IngestError
-from accelerator.services.ingest.arrow_stream import Stream
+from accelerator.services.ingest.arrow_stream import ArrowBatches
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.mutations import damaged
 
@@ -135,14 +135,14 @@ class _Workers:
     async def run(self, job: dict[str, Any], **_: Any) -> AsyncGenerator[Frame, None]:
         order = json.loads(json.dumps(job))
         if "call" not in order:
-            Job.from_dict(order)
+            StatementJob.from_dict(order)
         file = order.get("body", {}).get("file") if "call" in order else None
         error = None if file is None else await asyncio.to_thread(_read, Path(file))
         if "call" in order and error is None:
             yield Frame("rows", {"metrics": {}}, b"{}")
         else:
             refused = error or UnknownTableError("nothing runs here")
-            yield Frame("error", {"error": Told(refused.code, refused.message).to_dict()})
+            yield Frame("error", {"error": TrinoError(refused.code, refused.message).to_dict()})
 
     async def apart(self, job: dict[str, Any]) -> AsyncGenerator[Frame, None]:
         async for frame in self.run(job):
@@ -151,7 +151,7 @@ class _Workers:
 
 def _read(file: Path) -> IngestError | None:
     try:
-        with Stream(file) as stream:
+        with ArrowBatches(file) as stream:
             for batch in stream.batches():
                 batch.validate(full=True)
     except IngestError as error:

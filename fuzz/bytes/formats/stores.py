@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan
 from accelerator.errors import EngineError, StoreError
 from accelerator.store import IndexRecord, Store
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.leases import leases_of
 from accelerator.store.log.chunks import ChunkRef, Chunks, Damaged
 from accelerator.store.log.registry import FOLDER, RegistryCodec, RegistryVersion
@@ -36,7 +36,7 @@ _ALLOWED = (Damaged, StoreError)
 
 
 class _Held:
-    """Files of a store, in memory; as many of `Files` as reading asks for."""
+    """Files of a store, in memory; as many of `StoreFiles` as reading asks for."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
@@ -106,7 +106,7 @@ def _registry_steps(given: Input) -> Iterable[Step]:
 
 
 def _registry(given: Input) -> Any:
-    files = cast(Files, _Held({given.context: given.data}))
+    files = cast(StoreFiles, _Held({given.context: given.data}))
     log = VersionedLog(files, FOLDER, RegistryCodec(), RegistryVersion())
     found = log.read(int(given.context.rpartition("v")[2][:20]))
     for one in found.cubes.values():
@@ -124,7 +124,7 @@ def _table_steps(given: Input) -> Iterable[Step]:
 
 
 def _table(given: Input) -> Any:
-    files = cast(Files, _Held({given.context: given.data}))
+    files = cast(StoreFiles, _Held({given.context: given.data}))
     log = TableLog(
         files,
         TABLE,
@@ -151,7 +151,7 @@ def _chunk_samples() -> Sequence[Input]:
 def _chunk_steps(given: Input) -> Iterable[Step]:
     """Under the checksum of a version that was made to fit."""
     path, name, entries = given.context
-    chunks = Chunks(cast(Files, _Held({path: given.data})), path.rpartition("/")[0])
+    chunks = Chunks(cast(StoreFiles, _Held({path: given.data})), path.rpartition("/")[0])
     ref = ChunkRef(name, entries, len(given.data), hashlib.sha256(given.data).hexdigest())
     yield lambda: repr(chunks.read(ref))
     yield lambda: repr(chunks.read_records(ref, {}))
@@ -166,7 +166,7 @@ def _lease_steps(given: Input) -> Iterable[Step]:
     """Names of files, as a listing has them."""
     names = given.data.decode(errors="surrogateescape").split("\n")
     files = _Held({f"tables/{TABLE}/pins/{name}": b"" for name in names})
-    yield lambda: repr(leases_of(cast(Files, files), TABLE)) if names else None
+    yield lambda: repr(leases_of(cast(StoreFiles, files), TABLE)) if names else None
 
 
 def _segment_samples() -> Sequence[Input]:

@@ -26,20 +26,20 @@ from fuzz.bytes.kinds import Format, Input, Step
 from rewrite.analysis.query_form import cross_join, uses
 from rewrite.analysis.syntax_errors import syntax_fault
 from rewrite.bind.select import bind_block
-from rewrite.client import DIALECTS, Client
+from rewrite.client import DIALECTS, ClientContext
 from rewrite.dialects.translate import translated, translated_for
 from rewrite.facts import ViewFacts
 from rewrite.parse.parse import PARSER_FAILS, parse
 from rewrite.parse.statement_shape import shape_of
 from rewrite.reason import DeclinedError
 from rewrite.rules.inline_views import inlined
-from rewrite.rules.splice.select_positions import Located
+from rewrite.rules.splice.select_positions import SelectPositions
 from rewrite.rules.splice.select_spans import Text
 from rewrite.rules.split_windows import unfolded
 from rewrite.text.first_look import comments, split_statements
 from tests.cubes.star import Star
 
-_CLIENT = Client(catalog="lake", schema="s")
+_CLIENT = ClientContext(catalog="lake", schema="s")
 _COLUMNS: Mapping[str, str] = {"g": "string", "v": "int", "a": "int", "dt": "date"}
 _QUERIES = (
     "SELECT g, sum(v) AS s FROM f WHERE v > 1 AND dt = DATE '2020-01-31' GROUP BY g ORDER BY s",
@@ -106,7 +106,7 @@ def _planned(sql: str) -> Any:
     except DeclinedError as error:
         found = error.declined.code
     text = Text(sql)
-    Located(tree)
+    SelectPositions(tree)
     unfolded(text)
     return used, cross_join(tree), found, sum(1 for _ in text.selects())
 

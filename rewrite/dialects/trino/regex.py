@@ -48,7 +48,7 @@ def java_pattern(pattern: str) -> Pattern | None:
     """
     if len(pattern) > _LENGTH_MAX or any("\ud800" <= one <= "\udfff" for one in pattern):
         return None
-    reader = _Reader(pattern)
+    reader = _TrinoPatternReader(pattern)
     try:
         empty = reader.alternatives(sure=True)
     except _NotKnownError:
@@ -58,7 +58,7 @@ def java_pattern(pattern: str) -> Pattern | None:
     return Pattern("".join(reader.written), tuple(reader.groups), empty)
 
 
-class _Reader:
+class _TrinoPatternReader:
     def __init__(self, pattern: str) -> None:
         self._pattern, self.at = pattern, 0
         self.written: list[str] = []

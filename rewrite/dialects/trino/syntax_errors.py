@@ -18,7 +18,7 @@ from rewrite.errors import StatementError, UntranslatedError
 from rewrite.parse.bounds import TooDeepError, tokens_of, too_deep
 from rewrite.parse.parse import UnsureError
 from rewrite.text.printable import one_line
-from rewrite.text.source_position import Place, place_of
+from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
 from rewrite.text.suggestions import closest, did_you_mean
 
@@ -134,7 +134,7 @@ def check_words(sql: str, tokens: Sequence[Token], tree: exp.Expr) -> None:
             )
 
 
-def _place_of(sql: str, node: exp.Expr) -> Place | None:
+def _place_of(sql: str, node: exp.Expr) -> SourcePosition | None:
     start, end = node.meta_get("start"), node.meta_get("end")
     return None if start is None or end is None else place_of(sql, int(start), int(end) + 1)
 

@@ -15,7 +15,7 @@ from rewrite.reason import DeclinedError
 from rewrite.rules.derived_tables import Query, defined
 
 
-class Located:
+class SelectPositions:
     """The SELECTs of a tree that name anything, outermost first.
 
     >>> from rewrite.parse.parse import parse

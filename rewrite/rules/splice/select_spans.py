@@ -31,7 +31,7 @@ _UNCLEAR = frozenset({TokenType.LIMIT, TokenType.OFFSET, TokenType.WINDOW})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SelectSpan:
     """A SELECT from `start` up to `end` in the text.
 
     `text` is it as it stands there, `sql` as a statement, with what it needs of a WITH around it.
@@ -62,8 +62,8 @@ class _Region:
 
 
 def replaced(
-    text: Text, answered: Callable[[Place], bool]
-) -> tuple[tuple[str, ...], tuple[Place, ...]]:
+    text: Text, answered: Callable[[SelectSpan], bool]
+) -> tuple[tuple[str, ...], tuple[SelectSpan, ...]]:
     """The text's pieces around the SELECTs that are `answered`, outermost first, and these.
 
     The whole statement is never one of them; no more are asked than a statement may have.
@@ -97,7 +97,7 @@ class Text:
         if opened:
             raise _unclear()
 
-    def places(self, answered: Callable[[Place], bool]) -> Iterator[Place]:
+    def places(self, answered: Callable[[SelectSpan], bool]) -> Iterator[SelectSpan]:
         """Those that are answered, outermost first."""
         waiting, asked = [(_Region(0, len(self._tokens), ()), True)], 0
         while waiting and asked < SELECTS_MAX:
@@ -182,7 +182,7 @@ class Text:
     def _type(self, number: int) -> TokenType | None:
         return self._tokens[number].token_type if number < len(self._tokens) else None
 
-    def _place(self, region: _Region) -> Place | None:
+    def _place(self, region: _Region) -> SelectSpan | None:
         """The region as a statement of its own; None of a set operation."""
         first, body, own = region.first, region.first, region.items
         if self._type(first) == TokenType.WITH:
@@ -193,7 +193,7 @@ class Text:
         items = self._needed(own, self._named(body, region.last)) if own else []
         select = self.sql[self._tokens[body].start : end]
         prefix = f"WITH {', '.join(item.text for item in items)} " if items else ""
-        return Place(start, end, self.sql[start:end], prefix + select)
+        return SelectSpan(start, end, self.sql[start:end], prefix + select)
 
     def _inner(self, region: _Region) -> Iterator[_Region]:
         """The queries that stand in it."""

@@ -12,7 +12,7 @@ import pytest
 from accelerator.artifacts.sidecars import bundle
 from indexes import sidecar
 from indexes.hashing.xxhash64 import HASH
-from indexes.kind import Blob, Column
+from indexes.kind import Blob, IndexedColumn
 from indexes.kinds import BLOOM, BOUNDS, RANGE
 from indexes.kinds.bloom import answers
 from indexes.kinds.bounds import TYPE as BOUNDS_TYPE
@@ -24,7 +24,7 @@ ROWS = 400
 
 
 def _blob(kind, number: int, rows: int, **options) -> Blob:
-    builder = kind.builder(Column("bigint", (rows,)), kind.options("bigint", options))
+    builder = kind.builder(IndexedColumn("bigint", (rows,)), kind.options("bigint", options))
     builder.add(pa.array([(n + number * ROWS) * 7_919 % 1_000_003 for n in range(rows)]))
     (blob,) = builder.finish()
     return blob
@@ -85,7 +85,7 @@ def test_records_of_before_range_filters() -> None:
     assert told["ranges"] == []
     del told["ranges"]
     sorts = [type(one) for one in bundle.from_facts(told)]
-    assert sorts == [bundle.Filters, bundle.Filters, bundle.Single, bundle.Single]
+    assert sorts == [bundle.BundledFilters, bundle.BundledFilters, bundle.Single, bundle.Single]
 
 
 def test_pieces_come_apart_into_their_blobs() -> None:
@@ -114,7 +114,7 @@ def _gaps() -> list[list[Blob]]:
     made = []
     for number in range(3):
         builder = RANGE.builder(
-            Column("bigint", (200_000,)), RANGE.options("bigint", {"mode": "gaps"})
+            IndexedColumn("bigint", (200_000,)), RANGE.options("bigint", {"mode": "gaps"})
         )
         runs = np.arange(200_000) // 3 * 1_000 + np.arange(200_000) % 3 + number * 17
         builder.add(pa.array(runs))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelerator.artifacts.relate.lookup import Keys, Link, Lookup, Rows, changed, composed
+from accelerator.artifacts.relate.lookup import DimensionLink, Keys, Lookup, Rows, changed, composed
 from accelerator.errors import RelateColumnError, RelateKeyError
 from tests.support.extent import sized
 
@@ -47,7 +47,7 @@ def _columns(keys: list[tuple[Any, ...]], shape: list[pa.DataType]) -> tuple[pa.
 def _lookup(rows: dict[tuple[Any, ...], Any], shape: list[pa.DataType]) -> Lookup:
     keys, values = _columns(list(rows), shape), pa.array(list(rows.values()), pa.string())
     names = tuple(f"k{i}" for i in range(len(shape)))
-    return composed([Link(Rows("d", names, keys, {7: values}))], 7)
+    return composed([DimensionLink(Rows("d", names, keys, {7: values}))], 7)
 
 
 def _whole(rows: dict[tuple[Any, ...], Any]) -> dict[tuple[Any, ...], Any]:
@@ -103,7 +103,7 @@ def test_a_chain_is_followed_key_by_key(data: st.DataObject) -> None:
     values = {9: pa.array(list(outer.values()), pa.string())}
     second = Rows("o", ("k",) * len(further), _columns(list(outer), further), values)
     others = tuple((0, i) for i in range(len(further)))
-    lookup = composed([Link(first), Link(second, others)], 9)
+    lookup = composed([DimensionLink(first), DimensionLink(second, others)], 9)
     known, end = _whole(inner), _whole(outer)
     asked = [*inner, *data.draw(st.lists(_key(shape), max_size=5))]
     wanted = [end.get(known[key]) if key in known else None for key in asked]
@@ -121,7 +121,11 @@ def test_a_third_dimension_by_columns_of_both_before_it() -> None:
         (pa.array(["x", "y", "x"]), pa.array(["a", "a", "b"])),
         {4: pa.array([7, 8, 9])},
     )
-    links = [Link(first), Link(second, ((0, 1),)), Link(third, ((1, 3), (0, 2)))]
+    links = [
+        DimensionLink(first),
+        DimensionLink(second, ((0, 1),)),
+        DimensionLink(third, ((1, 3), (0, 2))),
+    ]
     found = composed(links, 4).of([pa.array([1, 2, 3, None, 4])])
     assert found.to_pylist() == [7, None, None, None, None]
 
@@ -157,7 +161,7 @@ def test_a_double_anywhere_on_the_path_is_refused() -> None:
     first = Rows("d", ("k",), (pa.array([1, 2]),), {1: pa.array([10, 20])})
     second = Rows("o", ("k",), (pa.array([10, 10]),), {2: pa.array(["x", "y"])})
     with pytest.raises(RelateKeyError, match="of o isn't unique"):
-        composed([Link(first), Link(second, ((0, 1),))], 2)
+        composed([DimensionLink(first), DimensionLink(second, ((0, 1),))], 2)
 
 
 def test_many_keys_of_several_columns_are_told_apart() -> None:

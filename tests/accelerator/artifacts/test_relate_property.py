@@ -13,8 +13,8 @@ from accelerator.artifacts.relate.declaration import (
     PREFIX,
     Field,
     Join,
-    Key,
     RelateColumn,
+    RelateKeyColumn,
     from_property,
     relate_columns,
     to_property,
@@ -25,11 +25,14 @@ _CHAIN = RelateColumn(
     "land",
     -7,
     (
-        Join(("lake", "d", "a"), "uuid-a", (Key(0, Field(1, "k"), Field(2, "a k")),)),
+        Join(("lake", "d", "a"), "uuid-a", (RelateKeyColumn(0, Field(1, "k"), Field(2, "a k")),)),
         Join(
             ("lake", "d", "o"),
             "uuid-o",
-            (Key(1, Field(3, "ok"), Field(1, "k")), Key(1, Field(4, "p"), Field(5, "q"))),
+            (
+                RelateKeyColumn(1, Field(3, "ok"), Field(1, "k")),
+                RelateKeyColumn(1, Field(4, "p"), Field(5, "q")),
+            ),
         ),
     ),
     Field(6, "land"),
@@ -77,7 +80,7 @@ def test_it_comes_back_as_it_was(
 ) -> None:
     path = []
     for place in range(data.draw(st.integers(1, 3))):
-        keys = st.builds(Key, st.integers(min(place, 1), place), _FIELDS, _FIELDS)
+        keys = st.builds(RelateKeyColumn, st.integers(min(place, 1), place), _FIELDS, _FIELDS)
         some = data.draw(st.lists(keys, min_size=1, max_size=2))
         table = tuple(data.draw(st.lists(st.text(), min_size=1, max_size=3)))
         path.append(Join(table, data.draw(st.text()), tuple(some)))

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from accelerator.artifacts.sidecars.records import Indexed
-from accelerator.builds.sidecars.builder import Due, IndexBuilder, Target
-from accelerator.builds.sidecars.task import Answer
+from accelerator.builds.sidecars.builder import IndexBuilder, IndexTarget, MissingFiles
+from accelerator.builds.sidecars.task import TaskResult
 from accelerator.errors import StoreError
 from accelerator.store import IndexRecord, Store
 from tests.accelerator.store.doors import Door, World
@@ -23,7 +23,7 @@ from tests.accelerator.store.samples import TABLE
 
 INDEX = "d" * 32
 RECORD = IndexRecord(INDEX, "i", "lake.shop.sales", TABLE, "range", 3, "price", 1)
-TARGET = Target(RECORD, None, SimpleNamespace(type="int"))
+TARGET = IndexTarget(RECORD, None, SimpleNamespace(type="int"))
 
 
 class Index:
@@ -38,7 +38,7 @@ class Index:
         self.store.create_index(RECORD)
         self.builder = IndexBuilder(None, self.store, None, None, None)
         self.builder._run = lambda targets, jobs, wanted, files, tag, here: {
-            one.path: Answer(one.path, (Indexed(INDEX, why="many"),)) for one in files
+            one.path: TaskResult(one.path, (Indexed(INDEX, why="many"),)) for one in files
         }
 
     def build(self, number):
@@ -50,7 +50,7 @@ class Index:
             size_bytes=512,
         )
         done = {INDEX: SimpleNamespace(index="i", files=0, rows=0, bytes=0, skipped=0, lost=0)}
-        self.builder._job([TARGET], {INDEX: Due(frozenset([file.key]))}, [file], done, "")
+        self.builder._job([TARGET], {INDEX: MissingFiles(frozenset([file.key]))}, [file], done, "")
 
     def is_whole(self):
         looker = Store(Door(self.world), now_ms=self.world.clock)

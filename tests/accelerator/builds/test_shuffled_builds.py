@@ -19,15 +19,15 @@ import pytest
 
 from accelerator.artifacts.relate.lookup import Keys, Lookup
 from accelerator.builds.sidecars import shuffle, task
-from accelerator.builds.sidecars.shuffle import BROKEN, FIRST, Numbered, file_keys, index_values
-from accelerator.builds.sidecars.task import FileWork, Source, Wanted, index_files
+from accelerator.builds.sidecars.shuffle import BROKEN, FIRST, NumberedFile, file_keys, index_values
+from accelerator.builds.sidecars.task import FileWork, IndexRequest, TaskInput, index_files
 from indexes.kinds import KINDS
 
 _PIECE = 16
 _KEYS = pa.table({"k0": pa.array(range(40), pa.int32()), "k1": [f"t{i}" for i in range(40)]})
 _VALUES = pa.array([None if i % 7 == 0 else f"v{i // 3}" for i in range(40)])
 _OPTIONS = KINDS["BITMAP"].options("string", {"rows": True})
-_WANTED = Wanted("i", "BITMAP", _OPTIONS, -9, "string", "p", ((1, "int"), (2, "string")))
+_WANTED = IndexRequest("i", "BITMAP", _OPTIONS, -9, "string", "p", ((1, "int"), (2, "string")))
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +48,8 @@ def _file(path: Path, rows: int, group: int, r: Random) -> FileWork:
     return FileWork(str(path), "parquet", rows, path.stat().st_size, 0, {})
 
 
-def _source(root: Path, lookup: Lookup | None = None) -> Source:
-    return Source("", {}, str(root), {}, frozenset(), {} if lookup is None else {-9: lookup})
+def _source(root: Path, lookup: Lookup | None = None) -> TaskInput:
+    return TaskInput("", {}, str(root), {}, frozenset(), {} if lookup is None else {-9: lookup})
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -102,7 +102,7 @@ def test_as_by_a_lookup(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPat
     ]
     lookup = Lookup(Keys(tuple(c.combine_chunks() for c in _KEYS.columns)), _VALUES)
     expected = index_files(_source(tmp_path / "one", lookup), [_WANTED], files)
-    numbered = [Numbered(i, file) for i, file in enumerate(files)]
+    numbered = [NumberedFile(i, file) for i, file in enumerate(files)]
     pieces = list(file_keys(_source(tmp_path), _WANTED, numbered))
     told = [row for batch in pieces for row in batch.to_pylist() if row["piece"] >= 0]
     assert all(row["k0"] is not None and row["k1"] is not None for row in told)
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_said_of_its_file_alone(tmp_path: Path) -> None:
     lying = FileWork(good.path, "parquet", 31, 1, 1, {})
     avro = FileWork("c.avro", "avro", 5, 1, 2, {})
     files = [good, lying, avro]
-    numbered = [Numbered(i, file) for i, file in enumerate(files)]
+    numbered = [NumberedFile(i, file) for i, file in enumerate(files)]
     pieces = list(file_keys(_source(tmp_path), _WANTED, numbered))
     # As of a file whose keys can't be cast.
     broken = {"file": 0, "piece": BROKEN, "k0": None, "k1": None, "places": []}
@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_said_of_its_file_alone(tmp_path: Path) -> None:
 
 def test_a_row_with_two_partners_is_an_error(tmp_path: Path) -> None:
     file = _file(tmp_path / "a.parquet", 30, 30, Random(0))
-    pieces = list(file_keys(_source(tmp_path), _WANTED, [Numbered(0, file)]))
+    pieces = list(file_keys(_source(tmp_path), _WANTED, [NumberedFile(0, file)]))
     joined = _joined([*pieces, *(b for b in pieces if b.column(1)[0].as_py() >= 0)])
     with pytest.raises(ValueError, match="two rows"):
         list(index_values(_source(tmp_path), [_WANTED], lambda _: file, {}, joined))

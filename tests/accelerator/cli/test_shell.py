@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 
 from accelerator.cli import pager
 from accelerator.cli.shell import history
-from accelerator.cli.shell.completion import Names, Words
+from accelerator.cli.shell.completion import CompletionNames, Words
 from accelerator.cli.shell.history import KeptHistory, history_file
 from accelerator.cli.shell.shell import _without_vertical
 from accelerator.cli.terminal import without_ctrl_c
@@ -95,7 +95,7 @@ def lake():
 def completed(lake):
     context = SimpleNamespace(catalog=lambda: "lake")
     session = SimpleNamespace(services=SimpleNamespace(lake=lake, context=context))
-    words = Words(Names(lambda: session), [".help", ".tables"])
+    words = Words(CompletionNames(lambda: session), [".help", ".tables"])
 
     def complete(text):
         found = words.get_completions(Document(text), CompleteEvent())

@@ -17,7 +17,7 @@ from accelerator import Accelerator
 from accelerator.common.config import memory_budget
 from accelerator.common.config.memory_budget import machine_bytes, shared_out
 from accelerator.engines.duckdb.engine import NO_MAX, DuckDBEngine
-from accelerator.engines.duckdb.result_limit import HeldRows, Round
+from accelerator.engines.duckdb.result_limit import HeldRound, HeldRows
 from accelerator.errors import ConfigError, MemoryExceededError
 from accelerator.query.runtime.services import Services
 from tests.support.pristine import Pristine
@@ -75,7 +75,7 @@ def test_rows_count_while_their_work_goes_on() -> None:
             held.hold("a", 10)
         held.hold("b", -30)
         held.hold("a", 30)
-        rounds = Round(held, "b")
+        rounds = HeldRound(held, "b")
         with pytest.raises(MemoryExceededError):
             rounds.hold(1)
         held.hold("a", -50)

@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from accelerator.engines.spark import dataframe_leases
-from accelerator.engines.spark.dataframe_leases import HeldFrames, _Held
+from accelerator.engines.spark.dataframe_leases import HeldFrames, _LeasedFrame
 
 
 def _fails() -> None:
@@ -28,7 +28,7 @@ def test_a_query_has_its_answer_though_a_lease_cannot_be_ended(
     for end in (lambda: ended.append("before"), _fails, lambda: ended.append("after")):
         leases = ExitStack()
         leases.callback(end)
-        held._held.append(_Held(leases))
+        held._held.append(_LeasedFrame(leases))
     with caplog.at_level(logging.WARNING, "accelerator"):
         held.sweep_in_passing()
     assert sorted(ended) == ["after", "before"]

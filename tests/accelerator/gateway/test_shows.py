@@ -26,7 +26,7 @@ from accelerator.query.catalog_statements.answer import answer
 from accelerator.query.catalog_statements.parse import parse
 from accelerator.query.catalog_statements.patterns import matcher
 from accelerator.query.early_errors.refused_tables import typed
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.reason import Declined
 from tests.support import shows
 from tests.support.pristine import catalog_of
@@ -211,7 +211,7 @@ def test_without_spark_the_error_has_the_reason(acc, monkeypatch):
 )
 def test_a_clients_statements_of_catalogs_never_come_here(acc, sql):
     """The gateway answers those that it knows, by rights; no other one is run for a client."""
-    client = Client(catalog="lake", schema="shop")
+    client = ClientContext(catalog="lake", schema="shop")
     with pytest.raises(AcceleratorError) as raised:
         acc.query(sql, client=client, dialect="spark")
     assert raised.value.code == "dialect_untranslated"

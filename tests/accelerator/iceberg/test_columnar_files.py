@@ -25,7 +25,7 @@ from accelerator.iceberg.statistics.file_statistics import (
     slim,
 )
 from accelerator.iceberg.tables.live_files import ColumnarFiles, _polynomials
-from accelerator.iceberg.tables.partition_specs import Place
+from accelerator.iceberg.tables.partition_specs import PartitionColumn
 
 
 class _Manifest:
@@ -86,7 +86,7 @@ def test_texts_of_a_manifest_have_polynomials_of_their_own() -> None:
 def test_specs_fix_values_of_their_own_files_alone() -> None:
     columns = {"m0": _columns(["a", "b"], [5, None]), "m1": _columns(["c"], [7])}
     manifests = [_Manifest("m0", 1), _Manifest("m1", 0)]
-    identity = {0: {}, 1: {3: Place(1000)}}
+    identity = {0: {}, 1: {3: PartitionColumn(1000)}}
     files = ColumnarFiles(manifests, lambda m: columns[m.manifest_path], identity)
     found = FileStatistics(files).column(3, "date")
     assert found.bounds.lower.to_pylist() == [5, None, None]
@@ -217,7 +217,7 @@ def _of(
             loaded.append(one.manifest_path)
         return _with_bounds(manifests[int(one.manifest_path[1:])])
 
-    return ColumnarFiles(named, load, {0: {}, 1: {1: Place(1000)}}, earlier)
+    return ColumnarFiles(named, load, {0: {}, 1: {1: PartitionColumn(1000)}}, earlier)
 
 
 def _with_bounds(entries: list[_Entry]) -> ManifestColumns:

@@ -31,7 +31,7 @@ from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import LocalInputs
 from accelerator.iceberg.manifests import interpreter
 from accelerator.iceberg.manifests import reader as manifest_reader
-from accelerator.iceberg.manifests.avro_container import Block, Container, read_container
+from accelerator.iceberg.manifests.avro_container import AvroBlock, Container, read_container
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.compiled import COMPILED
 from accelerator.iceberg.manifests.decoder import OutgrownError, decode_entries
@@ -456,7 +456,7 @@ def test_bytes_behind_the_last_entry_are_refused() -> None:
 
 
 def _is_refused(sound: Container, plain: bytes) -> None:
-    container = Container(sound.metadata, sound.schema, plain, (Block(1, 0, len(plain)),))
+    container = Container(sound.metadata, sound.schema, plain, (AvroBlock(1, 0, len(plain)),))
     with pytest.raises(ManifestError):
         alike(container, listed())
 

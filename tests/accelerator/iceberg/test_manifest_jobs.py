@@ -26,15 +26,15 @@ from accelerator.iceberg.manifests.job import (
     KEPT,
     Decoding,
     JobFailedError,
+    JobRule,
     ManifestJobs,
-    Rule,
     split,
 )
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.request import Question
-from accelerator.iceberg.pruning.manifest_task import Asked, from_bytes, survivors
+from accelerator.iceberg.pruning.manifest_task import ManifestQuestion, from_bytes, survivors
 from accelerator.iceberg.pruning.predicates import judge
-from accelerator.iceberg.tables.partition_specs import Place
+from accelerator.iceberg.tables.partition_specs import PartitionColumn
 from rewrite.facts import At
 from rewrite.ir.expr import Call, Column, Expr, Literal
 from tests.accelerator.iceberg.jobs import LocalJobs
@@ -68,7 +68,7 @@ def settings(
 
 def _lake(settings: CatalogSettings, jobs: LocalJobs) -> Lake:
     lake = Lake([settings], "lake", lambda: ("d",))
-    lake.use_jobs(ManifestJobs(Rule("always"), jobs))
+    lake.use_jobs(ManifestJobs(JobRule("always"), jobs))
     return lake
 
 
@@ -217,14 +217,14 @@ MANY = [_manifest(f"m{n}", 8 << 20, 4000) for n in range(64)]
 def test_where_manifests_are_decoded(
     way: str, jobs: LocalJobs | None, manifests: list[ManifestFile], by: str, why: str
 ) -> None:
-    found = ManifestJobs(Rule(way), jobs).choose("u", manifests, QUESTIONS[0])
+    found = ManifestJobs(JobRule(way), jobs).choose("u", manifests, QUESTIONS[0])
     assert found.by == by
     assert why in found.why
 
 
 def test_many_entries_that_all_come_back_are_decoded_here() -> None:
     found = Decoding("here", "", bytes=1 << 30, entries=10_000_000)
-    rule = Rule("auto")
+    rule = JobRule("auto")
     assert rule.weigh(found, QUESTIONS[0], 16, 0)[0]
     assert not rule.weigh(found, QUESTIONS[-1], 16, 0)[0]
 
@@ -234,7 +234,7 @@ def test_jobs_end_once_they_have_taken_what_decoding_here_takes(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    jobs = ManifestJobs(Rule("auto"), LocalJobs(64))
+    jobs = ManifestJobs(JobRule("auto"), LocalJobs(64))
 
     def task(manifests: Any) -> list[bytes]:
         now[0] += 1
@@ -262,7 +262,9 @@ def test_a_manifest_that_contradicts_itself_keeps_all_files(day: int, left: list
     made["partition"] = pa.StructArray.from_arrays([pa.array([day, 8], pa.int32())], ["1000"])
     made["stats.1"] = stats_struct([counts, nulls, pa.nulls(2), *map(pa.array, bounds)])
     question = Question.of([_call("=", K, "100")], [])
-    asked = Asked("", "", {}, {0: {1: Place(1000)}}, {}, frozenset(), frozenset(), question)
+    asked = ManifestQuestion(
+        "", "", {}, {0: {1: PartitionColumn(1000)}}, {}, frozenset(), frozenset(), question
+    )
     columns = ManifestColumns(2, (1,), InMemory(made))
     found = survivors(asked, _manifest("m", 1), columns)
     assert found.columns.path.to_pylist() == ["ab"[place] for place in left]

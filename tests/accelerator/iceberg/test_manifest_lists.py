@@ -38,7 +38,7 @@ from accelerator.iceberg.manifests.decoder import decode_list, decode_summaries
 from accelerator.iceberg.manifests.manifest_file import DELETES, ManifestFile, PartitionSummary
 from accelerator.iceberg.manifests.reader import decode_manifest, read_list, read_summaries
 from accelerator.iceberg.tables.live_files import ColumnarFiles
-from accelerator.iceberg.tables.partition_specs import Place
+from accelerator.iceberg.tables.partition_specs import PartitionColumn
 from tests.accelerator.iceberg.avro_writer import SYNC, Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import PARTITIONS, entry, listed, pyiceberg_manifest
 from tests.support.extent import sized
@@ -279,7 +279,7 @@ def test_what_a_partition_keeps_is_of_the_columns_type() -> None:
     )
     values = [entry(partition=tuple(k[1] for k in _KINDS)), entry(partition=(None,) * len(_KINDS))]
     data = Writer(layout).file(values)
-    identity = {0: {at: Place(1000 + at, k[3]) for at, k in enumerate(_KINDS)}}
+    identity = {0: {at: PartitionColumn(1000 + at, k[3]) for at, k in enumerate(_KINDS)}}
     files = ColumnarFiles([listed()], lambda one: decode_manifest(data, one), identity)
     one, other = files.live(np.ones(2, dtype=bool))
     assert one.fixed == {at: k[2] for at, k in enumerate(_KINDS)}
@@ -293,8 +293,8 @@ def test_a_partition_that_is_not_what_the_table_says_is_an_error() -> None:
     chosen = np.ones(1, dtype=bool)
     for identity, reason in (
         ({}, "the partition spec 0"),
-        ({0: {1: Place(1001, DateType())}}, "the partition field 1001"),
-        ({0: {1: Place(1000, UUIDType())}}, "isn't a UUID"),
+        ({0: {1: PartitionColumn(1001, DateType())}}, "the partition field 1001"),
+        ({0: {1: PartitionColumn(1000, UUIDType())}}, "isn't a UUID"),
     ):
         files = ColumnarFiles([listed()], lambda one: decode_manifest(data, one), identity)
         with pytest.raises(ManifestError, match=reason):

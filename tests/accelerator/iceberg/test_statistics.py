@@ -20,7 +20,7 @@ from accelerator.iceberg.manifests.reader import decode_manifest
 from accelerator.iceberg.statistics.file_statistics import ColumnStatistics, FileStatistics
 from accelerator.iceberg.tables.delete_matching import DeleteFiles, Listed
 from accelerator.iceberg.tables.live_files import ColumnarFiles
-from accelerator.iceberg.tables.partition_specs import Place
+from accelerator.iceberg.tables.partition_specs import PartitionColumn
 from cubes.definition import CubeDefinition
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import entry, listed
@@ -69,7 +69,7 @@ def _source(files: Sequence[_File], deletes: Sequence[dict[str, Any]] = ()) -> C
     named = replace(listed("d", sequence_number=8), content=DELETES)
     data = Writer(Layout(version=3, deletes=True)).file(list(deletes))
     against = DeleteFiles([Listed(0, decode_manifest(data, named))], {0}, set())
-    identity = {0: {}, 1: {A: Place(1000)}}
+    identity = {0: {}, 1: {A: PartitionColumn(1000)}}
     return ColumnarFiles(list(made), made.__getitem__, identity, deletes=against)
 
 

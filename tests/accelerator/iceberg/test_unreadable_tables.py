@@ -24,7 +24,7 @@ from accelerator.iceberg.pins.named_table import loaded_from
 from accelerator.iceberg.tables.unreadable import unparsed
 from accelerator.iceberg.writes.append import appending
 from accelerator.query.translation import Translation
-from accelerator.services.vacuum.vacuum import Scope, vacuum_stored
+from accelerator.services.vacuum.vacuum import VacuumScope, vacuum_stored
 from tests.support import unreadable_lake as lake
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -304,7 +304,7 @@ def test_what_rests_on_a_refused_dimension_stops_no_other_query(tmp_path: Path, 
         report = acc.vacuum("lake.d.fact", full=True)
         assert report is not None
         uuid = acc.services.lake.pin().named(("lake", "d", "dim")).uuid  # type: ignore[union-attr]
-        stored = vacuum_stored(acc.services, uuid, ("lake", "d", "dim"), Scope(full=True))
+        stored = vacuum_stored(acc.services, uuid, ("lake", "d", "dim"), VacuumScope(full=True))
         told = [line for line in stored.lines if line.what == "table"]
         assert bool(told) == (table == "variant")
         assert acc.services.lake.holds("lake", uuid) is True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from accelerator.planning.plans import Tried
+from accelerator.planning.plans import Attempt
 from accelerator.planning.sources.choose import nearest
 from rewrite.reason import Declined
 
 
-def _tried(*codes: str) -> list[Tried]:
-    return [Tried(f"c{i}", Declined(code)) for i, code in enumerate(codes)]
+def _tried(*codes: str) -> list[Attempt]:
+    return [Attempt(f"c{i}", Declined(code)) for i, code in enumerate(codes)]
 
 
 def test_a_later_condition_is_nearer() -> None:
@@ -22,4 +22,4 @@ def test_a_cube_that_matches_but_is_stale_is_nearest_of_all() -> None:
 
 
 def test_without_a_decline_there_is_no_reason() -> None:
-    assert nearest([Tried("c", None)]) is None
+    assert nearest([Attempt("c", None)]) is None

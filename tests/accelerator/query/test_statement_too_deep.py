@@ -11,7 +11,7 @@ from accelerator.query.runtime.failures import Failures
 from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import Other, Query
 from accelerator.store.journals.query_log.statement_text import read
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated, translated_for
 from rewrite.parse.bounds import TOKENS_MAX
 from rewrite.parse.parse import parse, unparsed
@@ -40,7 +40,7 @@ def test_what_must_be_parsed_is_refused_with_a_hint() -> None:
             translated(sql, "trino", _none)
         assert found.value.code == "statement_too_deep" and "WITH" in found.value.hint
         with pytest.raises(StatementTooDeepError):
-            translated_for(Client(catalog="lake", schema="d"), sql, "trino", _none, ["lake"])
+            translated_for(ClientContext(catalog="lake", schema="d"), sql, "trino", _none, ["lake"])
     with pytest.raises(StatementTooDeepError):
         parse_statement(f"CREATE CUBE c AS {MANY}")
     with pytest.raises(StatementTooDeepError):

@@ -19,7 +19,7 @@ from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.errors import CancelledError, ConfigError, EngineError, StatementTimeoutError
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.query.runtime import cancellation
-from accelerator.query.runtime.cancellation import Budget
+from accelerator.query.runtime.cancellation import TimeBudget
 from accelerator.query.runtime.services import Services
 from tests.support.pristine import Pristine
 
@@ -205,7 +205,7 @@ def test_the_time_of_who_reads_it_is_not_counted(
 ) -> None:
     # A clock that shows 100, 103 (a piece), 150, 151 (another one).
     shown = iter([100.0, 103.0, 150.0, 151.0])
-    budget = Budget(acc.services.cancellation, 10)
+    budget = TimeBudget(acc.services.cancellation, 10)
     monkeypatch.setattr(cancellation, "time", SimpleNamespace(monotonic=lambda: next(shown)))
     for _ in range(2):
         with budget.spent():
@@ -217,7 +217,7 @@ def test_a_piece_that_ended_as_its_time_did_is_the_last_one(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = iter([100.0, 111.0])
-    budget = Budget(acc.services.cancellation, 10)
+    budget = TimeBudget(acc.services.cancellation, 10)
     monkeypatch.setattr(cancellation, "time", SimpleNamespace(monotonic=lambda: next(shown)))
     with budget.spent():
         pass

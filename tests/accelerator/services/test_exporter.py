@@ -19,9 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 import accelerator
 from accelerator.cli.main import main
 from accelerator.errors import ConfigError, StoreError
-from accelerator.services.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.services.maintenance.daemon import FinishedRound, Schedule, Vacuumed
 from accelerator.services.maintenance.prometheus import Exporter, _parsed, served
-from accelerator.store import Line, Store
+from accelerator.store import Store, VacuumLine
 from tests.accelerator.store.samples import TABLE, cube, segment
 from tests.support.extent import sized
 
@@ -103,10 +103,10 @@ def test_figures_of_good_and_failed_rounds(tmp_path, monkeypatch):
 def test_the_time_of_the_last_good_round():
     exporter = Exporter(now_s=lambda: 1_750_000_000.5)
     last = f"{NAME}last_good_round_timestamp_seconds"
-    exporter.ended(Round(1, failed=True))
+    exporter.ended(FinishedRound(1, failed=True))
     assert exporter.registry.get_sample_value(last) == 0
-    exporter.ended(Round(1, failed=False, tables=2, binned=3))
-    exporter.ended(Round(1, failed=True))
+    exporter.ended(FinishedRound(1, failed=False, tables=2, binned=3))
+    exporter.ended(FinishedRound(1, failed=True))
     assert exporter.registry.get_sample_value(last) == 1_750_000_000.5
     assert exporter.registry.get_sample_value(f"{NAME}tables") == 2
 
@@ -114,7 +114,7 @@ def test_the_time_of_the_last_good_round():
 def test_files_are_counted_not_lines():
     exporter, done = Exporter(), Vacuumed(0, "t", full=False, requests=4)
     for _ in range(2):
-        exporter.vacuumed(done, (Line("deleted", "chunk", "why", 3, 0),))
+        exporter.vacuumed(done, (VacuumLine("deleted", "chunk", "why", 3, 0),))
     value = exporter.registry.get_sample_value
     assert value(f"{NAME}deleted_total", {"table": "t", "kind": "chunk"}) == 6
     assert value(f"{NAME}freed_bytes_total", {"table": "t", "kind": "chunk"}) is None

@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.builds.segments.builder import Builder
+from accelerator.builds.segments.builder import SegmentBuilder
 from accelerator.errors import BuildError, CancelledError, StatementError
 from accelerator.store import CubeRecord
 from tests.support.pristine import Pristine
@@ -58,18 +58,18 @@ def _records(acc: Accelerator) -> dict[str, CubeRecord]:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Exception], None]:
     """Makes builds fail at the job of that number, as a full disk or a cancel does."""
-    job = Builder._job
+    job = SegmentBuilder._job
 
     def fails(at: int, error: Exception) -> None:
         left = [at]
 
-        def run(self: Builder, *given: Any) -> Any:
+        def run(self: SegmentBuilder, *given: Any) -> Any:
             left[0] -= 1
             if left[0] <= 0:
                 raise error
             return job(self, *given)
 
-        monkeypatch.setattr(Builder, "_job", run)
+        monkeypatch.setattr(SegmentBuilder, "_job", run)
 
     return fails
 
@@ -152,16 +152,16 @@ def test_another_that_replaces_the_same_cube_is_named(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """The slower statement's error names the cube, not the one beside it."""
-    job, left = Builder._job, [at]
+    job, left = SegmentBuilder._job, [at]
 
-    def run(self: Builder, *given: Any) -> Any:
+    def run(self: SegmentBuilder, *given: Any) -> Any:
         left[0] -= 1
         if left[0] == 0:
-            monkeypatch.setattr(Builder, "_job", job)
+            monkeypatch.setattr(SegmentBuilder, "_job", job)
             _replace(acc, _OTHER)
         return job(self, *given)
 
-    monkeypatch.setattr(Builder, "_job", run)
+    monkeypatch.setattr(SegmentBuilder, "_job", run)
     with pytest.raises(BuildError, match="cube c was replaced, or dropped, by another") as raised:
         _replace(acc)
     assert "#new" not in str(raised.value)

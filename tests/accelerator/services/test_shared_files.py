@@ -22,7 +22,7 @@ from accelerator.iceberg.catalogs.sqlite import SqliteCatalog
 from accelerator.iceberg.io import local_path
 from accelerator.iceberg.lake import Lake as Catalogs
 from accelerator.iceberg.tables.footprints import Footprints
-from accelerator.iceberg.tables.places import Place
+from accelerator.iceberg.tables.places import SearchFolder
 from accelerator.services.publish import _is_alone
 from accelerator.services.vacuum.shared_files import LakeCatalogs, SharedFiles
 from tests.support.pristine import catalog_of, properties_of
@@ -359,8 +359,10 @@ def test_symbolic_links(world, tmp_path):
     ],
 )
 def test_spellings_of_one_folder(one, other):
-    assert Place(one).meets(Place(other)) and Place(other).meets(Place(one))
-    assert Place(one).has(Place(one))
+    assert SearchFolder(one).meets(SearchFolder(other)) and SearchFolder(other).meets(
+        SearchFolder(one)
+    )
+    assert SearchFolder(one).has(SearchFolder(one))
 
 
 @pytest.mark.parametrize(
@@ -376,11 +378,15 @@ def test_spellings_of_one_folder(one, other):
     ],
 )
 def test_other_folders(one, other):
-    assert not Place(one).meets(Place(other)) and not Place(other).meets(Place(one))
+    assert not SearchFolder(one).meets(SearchFolder(other)) and not SearchFolder(other).meets(
+        SearchFolder(one)
+    )
 
 
 def test_what_is_inside_has_a_direction():
-    assert Place("/w").has(Place("/w/t")) and not Place("/w/t").has(Place("/w"))
+    assert SearchFolder("/w").has(SearchFolder("/w/t")) and not SearchFolder("/w/t").has(
+        SearchFolder("/w")
+    )
 
 
 def test_the_file_of_the_catalog_and_the_store(world):

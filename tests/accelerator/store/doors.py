@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from accelerator.errors import StoreError
-from accelerator.store.files.entries import Entry
+from accelerator.store.files.entries import FileEntry
 from accelerator.store.files.files import open_files
 
 HOUR = 3_600_000
@@ -129,7 +129,7 @@ class Door:
 
     def entries(self, prefix):
         found = self._do(lambda: list(self.world.files.entries(prefix)), lambda: None)
-        return [Entry(one.path, one.bytes, self.world.written[one.path]) for one in found]
+        return [FileEntry(one.path, one.bytes, self.world.written[one.path]) for one in found]
 
     def uri(self, path):
         return self.world.files.uri(path)

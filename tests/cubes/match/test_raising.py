@@ -6,7 +6,7 @@ import pytest
 
 from cubes.may_raise import may_raise, proving_parts
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.block import Occurrence
 from rewrite.ir.expr import Expr
@@ -14,7 +14,7 @@ from rewrite.parse.parse import parse
 
 _COLUMNS = {"a": "int", "b": "int", "s": "string"}
 _FACTS = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(_COLUMNS.items(), start=1))
-_NAMES = Names(
+_NAMES = ColumnScope(
     [
         Occurrence(n, (name,), (name,), TableFacts(name, name, 1, 0, _FACTS), At())
         for n, name in enumerate("fd")

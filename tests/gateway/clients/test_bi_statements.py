@@ -16,7 +16,7 @@ import accelerator
 from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway import serving
-from accelerator.gateway.access.grants import Access
+from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.catalog import Given, Metadata
 from accelerator.gateway.monitoring.kill import StatementNotFoundError
 from accelerator.gateway.trino import errors
@@ -24,7 +24,7 @@ from accelerator.gateway.trino.errors import failure
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.parse import request
 from accelerator.session.session import Accelerator
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from tests.gateway.clients.ssb_lake import filled
 
 _FILE = Path(__file__).with_name("bi_statements.toml")
@@ -62,7 +62,7 @@ def test_there_are_many() -> None:
 def test_what_is_understood(session: Accelerator, tool: str) -> None:
     """Each is translated, or told from metadata, but those that are known to be refused."""
     metadata = Metadata(session.services.lake, version="476")
-    client = Client(
+    client = ClientContext(
         catalog="lake",
         schema="ssb",
         user="ann",
@@ -89,16 +89,16 @@ def _is_as_expected(one: dict[str, Any], error: str) -> bool:
     return error == one.get("error", "") if one["answered"] else bool(error)
 
 
-def _understood(session: Accelerator, metadata: Metadata, client: Client, sql: str) -> None:
+def _understood(session: Accelerator, metadata: Metadata, client: ClientContext, sql: str) -> None:
     asked = request(sql, _ASKS)
     if isinstance(asked, nodes.Refused):
         raise AcceleratorError(asked.what)
     if isinstance(asked, nodes.KillQuery):  # none runs here
         raise StatementNotFoundError(asked.id)
     if isinstance(asked, nodes.Explain):
-        asked = nodes.Run(asked.sql)
-    sees = Access.all().sees
-    if isinstance(asked, nodes.Run):
+        asked = nodes.RunStatement(asked.sql)
+    sees = UserAccess.all().sees
+    if isinstance(asked, nodes.RunStatement):
         if metadata.answer(asked, _ASKS, sees, Given(), _anybody) is None:
             session.queries.read(asked.sql, "trino", client)
     elif not isinstance(asked, nodes.OfSession):

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.served
 
 
 @pytest.fixture(scope="module")
-def gateway(typed_warehouse: Path) -> Iterator[serving.Running]:
+def gateway(typed_warehouse: Path) -> Iterator[serving.RunningGateway]:
     """One without users, for all tests here."""
     with serving.start(
         Config.load(None, warehouse=str(typed_warehouse)), workers=1, page_bytes=64 * 1024
@@ -49,14 +49,14 @@ def gateway(typed_warehouse: Path) -> Iterator[serving.Running]:
         yield found
 
 
-def connected(gateway: serving.Running | Guarded, **more: Any) -> trino.dbapi.Connection:
+def connected(gateway: serving.RunningGateway | Guarded, **more: Any) -> trino.dbapi.Connection:
     """A connection of the user ann in lake.shop."""
     given = {"user": "ann", "catalog": "lake", "schema": "shop", "timezone": "UTC"} | more
     return trino.dbapi.connect(host=gateway.url, **given)
 
 
 @pytest.fixture
-def connection(gateway: serving.Running) -> Iterator[trino.dbapi.Connection]:
+def connection(gateway: serving.RunningGateway) -> Iterator[trino.dbapi.Connection]:
     """A fresh one."""
     with closing(connected(gateway)) as found:
         yield found
@@ -128,7 +128,7 @@ def test_all_types_at_once(connection: trino.dbapi.Connection) -> None:
     assert rows[5] == [5, *([None] * (len(TRINO) - 2)), []]
 
 
-def test_raw_values(gateway: serving.Running) -> None:
+def test_raw_values(gateway: serving.RunningGateway) -> None:
     """A client that asks for plain values gets those of the protocol."""
     with closing(connected(gateway, legacy_primitive_types=True)) as connection:
         ((raw, exact, moment),) = asked(
@@ -138,7 +138,7 @@ def test_raw_values(gateway: serving.Running) -> None:
     assert moment == "0001-01-01 00:00:00.000000 UTC"
 
 
-def test_old_client(gateway: serving.Running) -> None:
+def test_old_client(gateway: serving.RunningGateway) -> None:
     """A client that knows milliseconds alone is told types without a precision."""
     headers = {"X-Trino-User": "ann", "X-Trino-Catalog": "lake", "X-Trino-Schema": "shop"}
     sql = "SELECT local, moment FROM kinds WHERE id = 0"
@@ -153,7 +153,7 @@ def test_old_client(gateway: serving.Running) -> None:
     ("agent", "at_once"),
     [("Trino Python Client/0.340.0", True), ("trino-cli", True), ("", False), ("axios/1", False)],
 )
-def test_first_response(gateway: serving.Running, agent: str, at_once: bool) -> None:
+def test_first_response(gateway: serving.RunningGateway, agent: str, at_once: bool) -> None:
     """Clients that don't read rows of the first response get none there, and all of them later."""
     headers = {"X-Trino-User": "ann", "User-Agent": agent}
     url = f"{gateway.url}/v1/statement"
@@ -196,7 +196,7 @@ def test_parameters_are_no_sql(connection: trino.dbapi.Connection) -> None:
 
 
 @pytest.mark.parametrize("legacy", [True, False])
-def test_prepared(gateway: serving.Running, legacy: bool) -> None:
+def test_prepared(gateway: serving.RunningGateway, legacy: bool) -> None:
     """Both of the client's ways to prepare give one answer."""
     with closing(connected(gateway, legacy_prepared_statements=legacy)) as connection:
         sql = "SELECT id, city FROM sales WHERE id BETWEEN ? AND ? ORDER BY id"
@@ -241,7 +241,9 @@ def test_cancelled(connection: trino.dbapi.Connection) -> None:
     assert asked(connection, "SELECT 1") == [(1,)]
 
 
-def test_killed_by_its_id(gateway: serving.Running, connection: trino.dbapi.Connection) -> None:
+def test_killed_by_its_id(
+    gateway: serving.RunningGateway, connection: trino.dbapi.Connection
+) -> None:
     """Who began a statement ends it by its id; nobody else does, and all are told the same."""
     cursor = connection.cursor()
     cursor.execute("SELECT * FROM sales a")
@@ -327,7 +329,7 @@ def test_refused_by_name(connection: trino.dbapi.Connection, sql: str) -> None:
     assert asked(connection, "SELECT count(*) FROM sales") == [(LARGE_ROWS,)]
 
 
-def test_session(gateway: serving.Running) -> None:
+def test_session(gateway: serving.RunningGateway) -> None:
     """Properties and USE are kept by the client, and hold for its next statements."""
     with closing(connected(gateway, schema=None)) as connection:
         with pytest.raises(TrinoQueryError, match="schema"):
@@ -357,7 +359,7 @@ def test_session(gateway: serving.Running) -> None:
         asked(connection, "SELECT 1")
 
 
-def test_transactions(gateway: serving.Running) -> None:
+def test_transactions(gateway: serving.RunningGateway) -> None:
     """A client that begins a transaction reads in it, and commits or rolls back."""
     with closing(connected(gateway, isolation_level=IsolationLevel.READ_COMMITTED)) as connection:
         assert asked(connection, "SELECT count(*) FROM sales") == [(LARGE_ROWS,)]
@@ -372,7 +374,7 @@ def test_transactions(gateway: serving.Running) -> None:
         asked(connection, "SELECT nope FROM sales")
 
 
-def test_roles(gateway: serving.Running) -> None:
+def test_roles(gateway: serving.RunningGateway) -> None:
     """Roles that a client sends are read; those that it sets are told back."""
     with closing(connected(gateway, roles={"lake": "ALL", "system": "ALL"})) as connection:
         assert asked(connection, "SELECT 1") == [(1,)]
@@ -386,7 +388,7 @@ def test_roles(gateway: serving.Running) -> None:
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu", "UTC"])
-def test_zones(gateway: serving.Running, zone: str) -> None:
+def test_zones(gateway: serving.RunningGateway, zone: str) -> None:
     """Moments are the same in each zone, local times have none."""
     with closing(connected(gateway, timezone=zone)) as connection:
         ((local, moment, here),) = asked(
@@ -399,7 +401,7 @@ def test_zones(gateway: serving.Running, zone: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu"])
-def test_hours_of_moments(gateway: serving.Running, zone: str) -> None:
+def test_hours_of_moments(gateway: serving.RunningGateway, zone: str) -> None:
     """Parts of a table's moment go by UTC, wherever the client is; as Trino's over Iceberg do."""
     wanted = ROWS[0]["moment"].astimezone(dt.UTC)
     sql = "SELECT hour(moment), minute(moment), day(moment) FROM kinds WHERE id = 0"
@@ -407,7 +409,7 @@ def test_hours_of_moments(gateway: serving.Running, zone: str) -> None:
         assert asked(connection, sql) == [(wanted.hour, wanted.minute, wanted.day)]
 
 
-def test_unknown_zone(gateway: serving.Running) -> None:
+def test_unknown_zone(gateway: serving.RunningGateway) -> None:
     """A zone that there isn't is told by name."""
     with closing(connected(gateway)) as connection:
         connection._client_session._timezone = "Mars/Olympus"
@@ -450,7 +452,7 @@ def test_aggregates(connection: trino.dbapi.Connection) -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(gateway: serving.Running) -> Iterator[sa.Engine]:
+def engine(gateway: serving.RunningGateway) -> Iterator[sa.Engine]:
     """An engine of SQLAlchemy's, as Superset makes it."""
     address = gateway.url.removeprefix("http://")
     found = sa.create_engine(f"trino://ann@{address}/lake/shop")

@@ -42,7 +42,7 @@ def _times() -> list[dt.datetime]:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.Running]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving.RunningGateway]:
     """One over a table of times."""
     root = tmp_path_factory.mktemp("times")
     catalog = catalog_of(root)
@@ -110,7 +110,7 @@ _ASKED: list[tuple[str, Callable[[dt.datetime], Any]]] = [
 
 
 @pytest.mark.parametrize("zone", _ZONES)
-def test_zoneless(gateway: serving.Running, zone: str) -> None:
+def test_zoneless(gateway: serving.RunningGateway, zone: str) -> None:
     """No zone of a client's changes them."""
     shown = ", ".join(f"{sql} AS c{at}" for at, (sql, _) in enumerate(_ASKED))
     with closing(
@@ -130,7 +130,7 @@ def test_zoneless(gateway: serving.Running, zone: str) -> None:
     ("sql", "days"),
     [("date_add('day', -7, d)", -7), ("date_add('week', 2, d)", 14), ("d + INTERVAL '1' DAY", 1)],
 )
-def test_moved(gateway: serving.Running, zone: str, sql: str, days: int) -> None:
+def test_moved(gateway: serving.RunningGateway, zone: str, sql: str, days: int) -> None:
     """A date and some days are a date."""
     with closing(
         trino.dbapi.connect(

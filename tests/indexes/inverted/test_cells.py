@@ -14,8 +14,8 @@ from pyroaring import BitMap
 
 from indexes.domains import to_domain
 from indexes.inverted import cells
-from indexes.inverted.cells import Held, cells_of
-from indexes.kind import Column
+from indexes.inverted.cells import ColumnCells, cells_of
+from indexes.kind import IndexedColumn
 from indexes.kinds.bitmap import Bitmap
 from tests.support.extent import sized
 
@@ -29,13 +29,13 @@ COLUMNS = {
 ARROW = {"int": pa.int32(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
-def held(values, type_: str, **options) -> Held:
+def held(values, type_: str, **options) -> ColumnCells:
     stored = to_domain(pa.array(values, ARROW[type_]), type_)
-    column = Column(type_, (len(values),))
+    column = IndexedColumn(type_, (len(values),))
     builder = KIND.builder(column, KIND.options(type_, options))
     builder.add(stored)
     (blob,) = builder.finish()
-    found = Held.open(
+    found = ColumnCells.open(
         replace(blob, data=b""), lambda at, length: blob.data[at : at + length], column
     )
     assert found is not None

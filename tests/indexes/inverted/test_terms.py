@@ -22,8 +22,8 @@ from pyroaring import BitMap
 
 from indexes.domains import BYTES, INT64
 from indexes.inverted.terms_reader import Terms
-from indexes.inverted.terms_writer import Pairs, Written
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.inverted.terms_writer import Pairs, WrittenTerms
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 from indexes.kinds import NGRAM_BITMAP, NGRAM_BLOOM
 from indexes.question import Among, Like, Question
 from indexes.row_verdict import Certainty, RowVerdict
@@ -35,7 +35,7 @@ WORDS = ["alpha", "Beta", "gamma", "错误日志", "😀😁😂", "größer", "
 
 def written(
     held: Sequence[Sequence[int | bytes] | None], unit: int, most: int, *, everywhere: bool
-) -> Written:
+) -> WrittenTerms:
     """Of rows of terms, which come in parts of three rows; None for NULL."""
     domain = BYTES if any(isinstance(t, bytes) for row in held for t in row or ()) else INT64
     pairs = Pairs(domain, unit, 4, most)
@@ -51,7 +51,7 @@ def written(
     return found
 
 
-def opened(made: Written, domain: str, data: bytes | None = None) -> Terms:
+def opened(made: WrittenTerms, domain: str, data: bytes | None = None) -> Terms:
     stored = made.data if data is None else data
     return Terms.open(lambda offset, length: stored[offset : offset + length], made.head, domain)
 
@@ -113,9 +113,9 @@ def test_terms_are_where_they_stand(held, unit, most, everywhere) -> None:
 
 def build(
     chunks: Sequence[Sequence[str | bytes | None]], options: Options | None = None
-) -> tuple[Blob | None, Blob | None, Column]:
+) -> tuple[Blob | None, Blob | None, IndexedColumn]:
     """The light blob, the heavy one, and the column that they're of."""
-    column = Column("string", tuple(len(chunk) for chunk in chunks))
+    column = IndexedColumn("string", tuple(len(chunk) for chunk in chunks))
     builder = NGRAM_BITMAP.builder(column, NGRAM_BITMAP.options("string", options or {}))
     for chunk in chunks:
         coded = [one.encode() if isinstance(one, str) else one for one in chunk]
@@ -126,13 +126,13 @@ def build(
     return light, heavy, column
 
 
-def told(blob: Blob | None, question: Question, column: Column) -> RowVerdict | None:
+def told(blob: Blob | None, question: Question, column: IndexedColumn) -> RowVerdict | None:
     assert blob is not None
     bare = Blob(blob.type, b"", False, blob.properties)
     return NGRAM_BITMAP.probe(bare, lambda at, n: blob.data[at : at + n], question, column)
 
 
-def rows_may(blob: Blob | None, question: Question, column: Column) -> BitMap:
+def rows_may(blob: Blob | None, question: Question, column: IndexedColumn) -> BitMap:
     verdict = told(blob, question, column)
     assert verdict is not None
     return verdict.true.upper
@@ -198,7 +198,7 @@ def test_too_many_grams_leave_the_filter(monkeypatch: pytest.MonkeyPatch) -> Non
     texts = [f"{n * 7919:08d}" for n in range(1_000)]
     light, heavy, _ = build([texts], {"block_rows": 16})
     assert heavy is None and light is not None
-    same = NGRAM_BLOOM.builder(Column("string", (0,)), NGRAM_BLOOM.options("string", {}))
+    same = NGRAM_BLOOM.builder(IndexedColumn("string", (0,)), NGRAM_BLOOM.options("string", {}))
     same.add(pa.array(texts, pa.large_binary()))
     assert light.data == same.finish()[0].data
 
@@ -219,7 +219,7 @@ def test_options_out_of_range(options: Options) -> None:
         NGRAM_BITMAP.options("string", options)
 
 
-def _golden() -> tuple[Blob | None, Column]:
+def _golden() -> tuple[Blob | None, IndexedColumn]:
     chunks = [[*WORDS * 10, None], [*WORDS * 3, b"\xff", "needle"]]
     _, heavy, column = build(chunks, {"block_rows": 16})
     return heavy, column
@@ -292,7 +292,7 @@ def test_bitmaps_of_grams_take_a_third_of_the_texts_at_most() -> None:
     letters = [chr(0x4E00 + n) for n in range(60)]
     texts = ["".join(random.choice(letters, 60)).encode() for _ in range(4_000)]
     options = NGRAM_BITMAP.options("string", {"block_rows": 16})
-    builder = NGRAM_BITMAP.builder(Column("string", (len(texts),)), options)
+    builder = NGRAM_BITMAP.builder(IndexedColumn("string", (len(texts),)), options)
     builder.add(pa.array(texts, pa.large_binary()))
     (heavy,) = (blob for blob in builder.finish() if not blob.light)
     assert len(heavy.data) < sum(map(len, texts)) / 2.5

@@ -20,9 +20,9 @@ from pyroaring import BitMap
 
 from indexes.domains import NotIndexableError, to_domain
 from indexes.inverted import dictionary, reader, writer
-from indexes.inverted.cells import Held, cells_of
+from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.inverted.reader import TYPE, parse_head
-from indexes.kind import Blob, Column, OptionError
+from indexes.kind import Blob, IndexedColumn, OptionError
 from indexes.kinds.bitmap import Bitmap
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.row_verdict import Certainty
@@ -37,7 +37,7 @@ class Opened:
     """A file's blob, and what was read of it."""
 
     def __init__(self, values: pa.Array, type_: str, groups=None, **options):
-        self.column = Column(type_, tuple(groups or [len(values)]))
+        self.column = IndexedColumn(type_, tuple(groups or [len(values)]))
         builder = KIND.builder(self.column, KIND.options(type_, {"rows": True, **options}))
         builder.add(to_domain(values, type_))
         (blob,) = builder.finish()
@@ -57,7 +57,7 @@ class Opened:
         return KIND.probe_blocks(self.blob, self.read, question, self.column)
 
     def held(self):
-        return Held.open(self.blob, self.read, self.column)
+        return ColumnCells.open(self.blob, self.read, self.column)
 
 
 def layout(how: str, rows: int, ndv: int, seed: int) -> np.ndarray:
@@ -293,16 +293,16 @@ def test_promoted_columns_keep_their_index():
         ("decimal(9,2)", "decimal(18,2)", cents, Among((200,))),
     ]:
         opened = Opened(values, type_)
-        opened.column = Column(wider, opened.column.row_groups)
+        opened.column = IndexedColumn(wider, opened.column.row_groups)
         assert opened.probe(question).true.lower == BitMap([1])
-    opened.column = Column("decimal(18,3)", opened.column.row_groups)
+    opened.column = IndexedColumn("decimal(18,3)", opened.column.row_groups)
     assert opened.probe(question) is None
     assert opened.held() is None
 
 
 def test_values_may_come_in_any_parts():
     values = pa.array(layout("skewed", 5000, 300, 9))
-    column, options = Column("bigint", (2000, 3000)), KIND.options("bigint", {})
+    column, options = IndexedColumn("bigint", (2000, 3000)), KIND.options("bigint", {})
     whole, parts = KIND.builder(column, options), KIND.builder(column, options)
     whole.add(values)
     with pytest.MonkeyPatch.context() as patch:
@@ -313,22 +313,22 @@ def test_values_may_come_in_any_parts():
 
 
 def test_no_blob_where_it_would_not_do():
-    column = Column("bigint", (10,))
+    column = IndexedColumn("bigint", (10,))
     for given_options in ({"ndv_max": 9}, {"ndv_max": 1}):
         builder = KIND.builder(column, KIND.options("bigint", given_options))
         builder.add(pa.array(range(10)))
         assert builder.finish() == ()
-    builder = KIND.builder(Column("bigint", ()), KIND.options("bigint", {}))
+    builder = KIND.builder(IndexedColumn("bigint", ()), KIND.options("bigint", {}))
     assert builder.finish() == ()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "_DICTIONARY_MAX", 100)
-        builder = KIND.builder(Column("string", (2,)), KIND.options("string", {}))
+        builder = KIND.builder(IndexedColumn("string", (2,)), KIND.options("string", {}))
         builder.add(pa.array([b"x" * 99, b"y" * 99], pa.large_binary()))
         assert builder.finish() == ()
 
 
 def test_rows_must_be_all_of_them():
-    builder = KIND.builder(Column("bigint", (10,)), KIND.options("bigint", {}))
+    builder = KIND.builder(IndexedColumn("bigint", (10,)), KIND.options("bigint", {}))
     builder.add(pa.array(range(9)))
     with pytest.raises(ValueError, match="9 rows were given of 10"):
         builder.finish()
@@ -343,7 +343,7 @@ def test_the_light_blob_is_of_distinct_values():
             return ((1, 2),)
 
     kind = Bitmap(Light())
-    builder = kind.builder(Column("double", (4,)), kind.options("double", {}))
+    builder = kind.builder(IndexedColumn("double", (4,)), kind.options("double", {}))
     builder.add(pa.array([2.0, None, -1.5, 2.0]))
     heavy, light = builder.finish()
     assert (heavy.type, heavy.light) == (TYPE, False)
@@ -459,10 +459,10 @@ def test_every_cut_is_refused_or_harmless():
         lambda opened: opened.blob.properties.update(head="11"),
         lambda opened: opened.blob.properties.update(head="x"),
         lambda opened: opened.blob.properties.update(head=str(1 << 30)),
-        lambda opened: setattr(opened, "column", Column("string", (299,))),
+        lambda opened: setattr(opened, "column", IndexedColumn("string", (299,))),
         lambda opened: (
             opened.blob.properties.update(domain="int64"),
-            setattr(opened, "column", Column("bigint", (300,))),
+            setattr(opened, "column", IndexedColumn("bigint", (300,))),
         ),
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from indexes.bloom.split_block import false_positive_rate, read_filter
 from indexes.domains import NotIndexableError, to_domain
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 from indexes.kinds import bloom
 from indexes.kinds.bloom import BLOOM, answers, fits
 from indexes.question import Among, Compare, IsNull, Like, Question, Value
@@ -35,7 +35,7 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 def build(type_: str, chunks: Sequence[pa.Array], options: Options) -> Sequence[Blob]:
-    builder = BLOOM.builder(Column(type_, tuple(len(one) for one in chunks)), options)
+    builder = BLOOM.builder(IndexedColumn(type_, tuple(len(one) for one in chunks)), options)
     for one in chunks:
         builder.add(to_domain(one, type_))
     return builder.finish()
@@ -157,7 +157,7 @@ def test_questions_that_it_answers() -> None:
     for type_, value in (("double", 1), ("string", 1), ("string", 1.0), ("double", b"")):
         assert asked(Among((value,)), type_) is None
     assert BLOOM.asked(Among((1,)), "array<int>", {}) is None
-    column = Column("bigint", (1,))
+    column = IndexedColumn("bigint", (1,))
     assert BLOOM.probe(Blob("", b"", False), lambda *_: b"", Among((1,)), column) is None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from indexes.domains import NotIndexableError, domain_of, to_domain
 from indexes.inverted.dictionary import key_of
-from indexes.kind import Column, OptionError
+from indexes.kind import IndexedColumn, OptionError
 from indexes.kinds.bounds import BOUNDS, LONGEST, TYPE, gathered, read_bounds
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
@@ -28,7 +28,7 @@ TYPES = {
 
 def built(type_: str, values, parts: int = 1):
     stored = to_domain(pa.array(values, TYPES[type_][0]), type_)
-    builder = BOUNDS.builder(Column(type_, (len(values),)), BOUNDS.options(type_, {}))
+    builder = BOUNDS.builder(IndexedColumn(type_, (len(values),)), BOUNDS.options(type_, {}))
     each = max(1, -(-len(stored) // parts))
     for at in range(0, len(stored), each):
         builder.add(stored.slice(at, each))
@@ -72,7 +72,7 @@ def test_long_texts_are_cut():
 
 
 def test_texts_that_are_none_only_enclose():
-    builder = BOUNDS.builder(Column("string", (2,)), {})
+    builder = BOUNDS.builder(IndexedColumn("string", (2,)), {})
     builder.add(pa.array([b"\xff", b"a"], pa.large_binary()))
     (blob,) = builder.finish()
     assert told(blob)["upper"] == b"\xff" and not told(blob)["tight"]

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
-from indexes.kind import Blob, Column, Intervals, Kind
+from indexes.kind import Blob, IndexedColumn, Intervals, Kind
 from indexes.kinds import BITMAP, BLOOM, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BITMAP, TOKEN_BLOOM
 from indexes.kinds.bloom import answers
 from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
@@ -202,7 +202,7 @@ class File:
     """A column of a data file and the blobs of its index."""
 
     tried: Tried
-    column: Column
+    column: IndexedColumn
     values: list
     options: dict
     blobs: list[Blob]
@@ -236,10 +236,10 @@ def files(draw, tried: Tried, type_: str, groups: list[int]):
         column_values += (wave * (count // len(wave) + 1))[:count]
     given_options = draw(tried.options)
     options = dict(tried.kind.options(type_, given_options))
-    return built(tried, Column(type_, tuple(groups)), column_values, options)
+    return built(tried, IndexedColumn(type_, tuple(groups)), column_values, options)
 
 
-def built(tried: Tried, column: Column, values: list, options: dict) -> File:
+def built(tried: Tried, column: IndexedColumn, values: list, options: dict) -> File:
     builder = tried.kind.builder(column, options)
     at = 0
     for count in column.row_groups:

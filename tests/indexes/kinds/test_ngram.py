@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from indexes.bloom import block_filters
 from indexes.bloom.split_block import read_filter
 from indexes.domains import NotIndexableError
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 from indexes.kinds import ngram_bloom
 from indexes.kinds.ngram_bloom import NGRAM_BLOOM
 from indexes.question import Among, Compare, IsNull, Like, Question
@@ -35,9 +35,9 @@ WORDS = ["alpha", "Beta", "gamma", "错误日志", "😀😁😂", "größer", "
 
 def build(
     chunks: Sequence[Sequence[str | bytes | None]], options: Options | None = None
-) -> tuple[Blob | None, Blob | None, Column]:
+) -> tuple[Blob | None, Blob | None, IndexedColumn]:
     """The light blob, the heavy one, and the column that they're of."""
-    column = Column("string", tuple(len(chunk) for chunk in chunks))
+    column = IndexedColumn("string", tuple(len(chunk) for chunk in chunks))
     builder = NGRAM_BLOOM.builder(column, NGRAM_BLOOM.options("string", options or {}))
     for chunk in chunks:
         coded = [one.encode() if isinstance(one, str) else one for one in chunk]
@@ -54,12 +54,12 @@ def file_may(light: Blob | None, question: Question, options: Options | None = N
     return light is None or clauses is None or read_filter(light).answers(clauses)
 
 
-def probe(heavy: Blob, question: Question, column: Column) -> RowVerdict | None:
+def probe(heavy: Blob, question: Question, column: IndexedColumn) -> RowVerdict | None:
     bare = replace(heavy, data=b"")
     return NGRAM_BLOOM.probe(bare, lambda at, n: heavy.data[at : at + n], question, column)
 
 
-def rows_may(heavy: Blob | None, question: Question, column: Column) -> BitMap:
+def rows_may(heavy: Blob | None, question: Question, column: IndexedColumn) -> BitMap:
     verdict = heavy and probe(heavy, question, column)
     if not verdict:
         return BitMap(range(column.rows))
@@ -174,7 +174,7 @@ def test_what_has_no_gram_is_not_told() -> None:
     plain = NGRAM_BLOOM.options("string", {"folded": False})
     assert NGRAM_BLOOM.asked(Like(("alpha",), folded=True), "string", plain) is None
     assert NGRAM_BLOOM.asked(Like(("alpha",)), "binary", options) is None
-    assert probe(heavy, Like(("alpha",)), Column("binary", column.row_groups)) is None
+    assert probe(heavy, Like(("alpha",)), IndexedColumn("binary", column.row_groups)) is None
 
 
 def test_no_value_is_no_row() -> None:
@@ -228,7 +228,7 @@ def test_what_a_null_stands_over_is_not_read() -> None:
         pa.large_binary(), 3, [pa.py_buffer(b"\x05"), *array.buffers()[1:]]
     )
     assert hidden.to_pylist() == [b"alpha", None, b"gamma"]
-    builder = NGRAM_BLOOM.builder(Column("string", (3,)), NGRAM_BLOOM.options("string", {}))
+    builder = NGRAM_BLOOM.builder(IndexedColumn("string", (3,)), NGRAM_BLOOM.options("string", {}))
     builder.add(hidden)
     (light,) = builder.finish()
     assert file_may(light, Like(("gamma",))) and not file_may(light, Like(("needle",)))
@@ -335,7 +335,7 @@ def test_damaged_blobs_are_refused() -> None:
         with pytest.raises(ValueError, match=r"filters|flags|row has"):
             probe(blob, question, column)
     with pytest.raises(ValueError, match="999"):
-        probe(heavy, question, Column("string", (999,)))
+        probe(heavy, question, IndexedColumn("string", (999,)))
 
 
 @pytest.mark.parametrize(

@@ -17,22 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexes.domains import NotIndexableError, to_domain
-from indexes.kind import Blob, Column, Intervals, OptionError
+from indexes.kind import Blob, IndexedColumn, Intervals, OptionError
 from indexes.kinds import RANGE
 from indexes.kinds import range as range_kind
 from indexes.question import Among, Compare, IsNull, Like, Within
 from indexes.range import bundle, choose
-from indexes.range.bundle import RangeGroup, Shape, shape_of, write_group
+from indexes.range.bundle import GroupShape, RangeGroup, shape_of, write_group
 from indexes.range.choose import bloomrf, bucket, chosen, gaps
 from indexes.range.filters import (
     BLOOMRF,
     MODES,
     MOST,
     TYPE,
-    Codes,
     Filter,
     Keys,
     Prefixes,
+    RangeCodes,
     answers,
     ranges_of,
     read_filter,
@@ -142,7 +142,7 @@ def test_side_by_side_is_as_alone(data) -> None:
         stored, shape = write_group(blobs)
     finally:
         bundle.CELL_BYTES = before
-    assert Shape.from_json(shape.to_json()) == shape
+    assert GroupShape.from_json(shape.to_json()) == shape
     group, keys = RangeGroup(shape), np.concatenate(some)
     for asked in data.draw(st.lists(st.lists(ranges(keys), max_size=3), min_size=1, max_size=12)):
         told = group.may(_asked(asked), lambda at, length: stored[at : at + length])
@@ -227,7 +227,7 @@ def test_blobs_that_are_none() -> None:
 
 
 def _built(values: list, type_: str, stored: pa.DataType, **options) -> list[Blob]:
-    builder = RANGE.builder(Column(type_, (len(values),)), RANGE.options(type_, options))
+    builder = RANGE.builder(IndexedColumn(type_, (len(values),)), RANGE.options(type_, options))
     for at in range(0, len(values), 3):
         builder.add(to_domain(pa.array(values[at : at + 3], stored), type_))
     return list(builder.finish())
@@ -401,15 +401,15 @@ def test_golden_bytes(mode, monkeypatch) -> None:
 
 
 GOLDEN_SHAPES = {
-    "bucket": Shape("bucket", 3, shift=3, directory=88),
-    "gaps": Shape("gaps", 3, directory=92),
-    "bloomrf": Shape("bloomrf", 3, words=15, layers=2),
+    "bucket": GroupShape("bucket", 3, shift=3, directory=88),
+    "gaps": GroupShape("gaps", 3, directory=92),
+    "bloomrf": GroupShape("bloomrf", 3, words=15, layers=2),
 }
 
 
 def test_choices_are_measured_on_empty_ranges_alone() -> None:
     keys = np.unique(np.random.default_rng(1).integers(0, 1 << 30, 3_000, dtype=np.uint64))
-    asked = choose._Asked(keys)
+    asked = choose._EmptyRanges(keys)
     pairs = [*asked._independent, tuple(asked._near)]
     assert len(pairs) > 15
     for lows, highs in pairs:
@@ -421,4 +421,4 @@ def test_choices_are_measured_on_empty_ranges_alone() -> None:
 
 def test_filters_are_of_two_sorts() -> None:
     keys = _keys([1, 5, 9, 1000])
-    assert isinstance(gaps(keys, 500), Codes) and isinstance(bloomrf(keys, 500), Prefixes)
+    assert isinstance(gaps(keys, 500), RangeCodes) and isinstance(bloomrf(keys, 500), Prefixes)

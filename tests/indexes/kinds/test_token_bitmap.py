@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from indexes.inverted.terms_writer import Pairs
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 from indexes.kinds.bloom import answers
 from indexes.kinds.token_bitmap import TOKEN_BITMAP
 from indexes.question import Like, Tokens
@@ -35,7 +35,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
 
 def build(texts: Sequence[str | bytes | None], options: Options | None = None):
     """The light blob, the heavy one, and the column that they're of."""
-    column = Column("string", (len(texts),))
+    column = IndexedColumn("string", (len(texts),))
     builder = TOKEN_BITMAP.builder(column, TOKEN_BITMAP.options("string", options or {}))
     coded = [one.encode() if isinstance(one, str) else one for one in texts]
     values = pa.array(["padding", *coded], pa.large_binary())[1:]
@@ -47,7 +47,7 @@ def build(texts: Sequence[str | bytes | None], options: Options | None = None):
     return light, heavy, column
 
 
-def told(blob: Blob, question, column: Column) -> RowVerdict | None:
+def told(blob: Blob, question, column: IndexedColumn) -> RowVerdict | None:
     bare = replace(blob, data=b"")
     return TOKEN_BITMAP.probe(bare, lambda at, n: blob.data[at : at + n], question, column)
 
@@ -109,7 +109,7 @@ def test_texts_that_were_cut_otherwise_tell_nothing() -> None:
     for wrong in ({"head": "40"}, {"head": "x"}, {"rows": "2"}):
         bad = replace(heavy, properties={**heavy.properties, **wrong})
         if "rows" in wrong:
-            bad, column = heavy, Column("string", (2,))
+            bad, column = heavy, IndexedColumn("string", (2,))
         with pytest.raises(ValueError, match=r"."):
             told(bad, Tokens(("a",)), column)
 
@@ -132,7 +132,7 @@ def test_options_out_of_range(options) -> None:
         TOKEN_BITMAP.options("string", options)
 
 
-def _golden() -> tuple[Blob, Column]:
+def _golden() -> tuple[Blob, IndexedColumn]:
     _, heavy, column = build([*WORDS, None, "Error x1", b"a\xff"])
     return heavy, column
 

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 
 from indexes.bloom.split_block import read_filter
 from indexes.domains import NotIndexableError
-from indexes.kind import Blob, Column, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, OptionError, Options
 from indexes.kinds.token_bloom import MOST_ASKED, TOKEN_BLOOM
 from indexes.question import Among, Compare, IsNull, Like, Question, Tokens
 from indexes.text.tokens import ANALYSER, tokens_of
@@ -24,9 +24,9 @@ WORDS = ["alpha", "Beta gamma", "订单17支付失败", "É٣-x", "\u212aelvin",
 
 def build(
     chunks: Sequence[Sequence[str | bytes | None]], options: Options | None = None
-) -> tuple[Blob | None, Blob | None, Column]:
+) -> tuple[Blob | None, Blob | None, IndexedColumn]:
     """The light blob, the heavy one, and the column that they're of."""
-    column = Column("string", tuple(len(chunk) for chunk in chunks))
+    column = IndexedColumn("string", tuple(len(chunk) for chunk in chunks))
     builder = TOKEN_BLOOM.builder(column, TOKEN_BLOOM.options("string", options or {}))
     for chunk in chunks:
         coded = [one.encode() if isinstance(one, str) else one for one in chunk]
@@ -43,7 +43,7 @@ def file_may(light: Blob, question: Question) -> bool:
     return clauses is None or read_filter(light).answers(clauses)
 
 
-def rows_may(heavy: Blob, question: Question, column: Column) -> BitMap:
+def rows_may(heavy: Blob, question: Question, column: IndexedColumn) -> BitMap:
     bare = replace(heavy, data=b"")
     found = TOKEN_BLOOM.probe(bare, lambda at, n: heavy.data[at : at + n], question, column)
     assert found is not None
@@ -185,7 +185,7 @@ def test_golden_bytes() -> None:
     assert heavy.type == "acc-token-blocks-v1" and light.type == "acc-sbbf-v1"
 
 
-def golden() -> tuple[Blob | None, Blob | None, Column]:
+def golden() -> tuple[Blob | None, Blob | None, IndexedColumn]:
     return build([[*WORDS * 10, None], WORDS * 5], {"block_rows": 64})
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rewrite.analysis.misuse import misuse, unbound
-from rewrite.analysis.unknown_names import Known
+from rewrite.analysis.unknown_names import LakeNames
 
 _COLUMNS = ("store", "amount", "region", "day", "open")
-_KNOWN = Known(
+_KNOWN = LakeNames(
     _COLUMNS,
     frozenset(_COLUMNS),
     {"store": "int", "amount": "bigint", "region": "string", "day": "date", "open": "boolean"},
@@ -16,7 +16,7 @@ _KNOWN = Known(
 
 
 class _Tables:
-    def known(self, parts: tuple[str, ...]) -> Known | None:
+    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
         return _KNOWN if parts[-1] in ("sales", "empty") else None
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:

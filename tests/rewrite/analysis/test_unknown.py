@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from rewrite.analysis.unknown_names import Known, unknown_name, unknown_target
+from rewrite.analysis.unknown_names import LakeNames, unknown_name, unknown_target
 
 _TABLES = {
-    ("d", "f"): Known(("k", "v", "s"), frozenset({"k", "v", "s", "inner", "gone"})),
-    ("d", "g"): Known(("k", "name"), frozenset({"k", "name"})),
+    ("d", "f"): LakeNames(("k", "v", "s"), frozenset({"k", "v", "s", "inner", "gone"})),
+    ("d", "g"): LakeNames(("k", "name"), frozenset({"k", "name"})),
 }
 
 
 class _Some:
     """Two tables, and one of which nothing is known."""
 
-    def known(self, parts: tuple[str, ...]) -> Known | None:
+    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
         return _TABLES.get(parts)
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:

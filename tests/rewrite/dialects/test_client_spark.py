@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rewrite.client import Client, Translated
+from rewrite.client import ClientContext, Translated
 from rewrite.dialects.translate import translated_for
 from rewrite.errors import AcceleratorError, StatementError, UntranslatedError
 
 
 def _translated(sql: str) -> Translated:
-    client = Client(catalog="lake", schema="shop", user="me")
+    client = ClientContext(catalog="lake", schema="shop", user="me")
     return translated_for(client, sql, "spark", lambda _parts: None, ["lake"])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from rewrite.client import Client, Translated
+from rewrite.client import ClientContext, Translated
 from rewrite.dialects.output_names import shown_names
 from rewrite.dialects.qualify_names import full_name
 from rewrite.dialects.translate import translated_for
@@ -24,7 +24,7 @@ from rewrite.errors import (
 from rewrite.parse.parse import parse
 
 _CATALOGS = ("lake", "other")
-_CLIENT = Client(
+_CLIENT = ClientContext(
     catalog="lake",
     schema="d",
     user="o'hara",
@@ -35,7 +35,7 @@ _CLIENT = Client(
 _COLUMNS = {"a": "int", "b": "string"}
 
 
-def _translated(sql: str, client: Client = _CLIENT) -> Translated:
+def _translated(sql: str, client: ClientContext = _CLIENT) -> Translated:
     return translated_for(client, sql, "trino", lambda _: _COLUMNS, _CATALOGS)
 
 
@@ -98,10 +98,10 @@ def test_a_column_behind_its_tables_name() -> None:
 @pytest.mark.parametrize(
     ("sql", "client", "error"),
     [
-        ("SELECT a FROM t", Client(catalog="lake"), MissingSchemaError),
-        ("SELECT a FROM t", Client(), MissingSchemaError),
-        ("SELECT a FROM d.t", Client(), MissingCatalogError),
-        ("SELECT a FROM t", Client(catalog="lakes", schema="d"), UnknownCatalogError),
+        ("SELECT a FROM t", ClientContext(catalog="lake"), MissingSchemaError),
+        ("SELECT a FROM t", ClientContext(), MissingSchemaError),
+        ("SELECT a FROM d.t", ClientContext(), MissingCatalogError),
+        ("SELECT a FROM t", ClientContext(catalog="lakes", schema="d"), UnknownCatalogError),
         ("SELECT a FROM spark_catalog.d.t", _CLIENT, UnknownCatalogError),
         ('SELECT a FROM "Lake".d.t', _CLIENT, UnknownCatalogError),
         ("SELECT a FROM a.b.c.d", _CLIENT, StatementError),
@@ -123,7 +123,7 @@ def test_a_column_behind_its_tables_name() -> None:
         ('SELECT * FROM other.s."t$manifests"', _CLIENT, UntranslatedError),
     ],
 )
-def test_what_is_refused(sql: str, client: Client, error: type[AcceleratorError]) -> None:
+def test_what_is_refused(sql: str, client: ClientContext, error: type[AcceleratorError]) -> None:
     with pytest.raises(error) as raised:
         _translated(sql, client)
     assert raised.value.hint
@@ -147,7 +147,7 @@ def test_sparks_own_sql_is_completed_too() -> None:
 def test_a_clients_words_arent_trusted(value: str) -> None:
     for field in ("catalog", "schema", "user", "time_zone", "version"):
         with pytest.raises(StatementError):
-            Client(**{field: value})
+            ClientContext(**{field: value})
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_column_may_have_such_a_name() -> None:
 
 
 def test_what_isnt_set_is_null() -> None:
-    assert _translated("SELECT current_schema", Client()).text == "SELECT NULLIF('', '')"
+    assert _translated("SELECT current_schema", ClientContext()).text == "SELECT NULLIF('', '')"
 
 
 def test_a_quoted_column_is_no_function() -> None:
@@ -222,11 +222,11 @@ def test_times_that_are_refused(sql: str) -> None:
 
 def test_without_a_moment_times_are_refused() -> None:
     with pytest.raises(UntranslatedError):
-        _translated("SELECT current_date", Client(catalog="lake"))
+        _translated("SELECT current_date", ClientContext(catalog="lake"))
 
 
 def test_an_unknown_zone() -> None:
-    client = Client(time_zone="Mars/Olympus", now=datetime(2024, 1, 1, tzinfo=UTC))
+    client = ClientContext(time_zone="Mars/Olympus", now=datetime(2024, 1, 1, tzinfo=UTC))
     with pytest.raises(StatementError, match="Mars"):
         _translated("SELECT current_date", client)
 
@@ -309,7 +309,7 @@ def test_a_full_name_is_one_of_a_catalog(
     parts: list[str], catalog: str | None, schema: str | None
 ) -> None:
     try:
-        found = full_name(tuple(parts), Client(catalog=catalog, schema=schema), _CATALOGS)
+        found = full_name(tuple(parts), ClientContext(catalog=catalog, schema=schema), _CATALOGS)
     except AcceleratorError:
         return
     assert found[0] in _CATALOGS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated, translated_for
 from rewrite.errors import UnknownColumnError, UntranslatedError
 
@@ -35,7 +35,7 @@ def _columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:
 
 
 def _client(sql: str, zone: str = "Europe/Berlin", engine: str | None = None) -> str:
-    client = Client(catalog="c", schema="s", time_zone=zone)
+    client = ClientContext(catalog="c", schema="s", time_zone=zone)
     return translated_for(client, sql, "trino", _columns, ["c"], engine).text
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import sqlglot
 
-from rewrite.client import DIALECTS, Client
+from rewrite.client import DIALECTS, ClientContext
 from rewrite.dialects.translate import translated, translated_for
 from rewrite.errors import StatementError, UntranslatedError
 
@@ -346,7 +346,7 @@ def test_no_table_is_asked_for_where_none_matters() -> None:
     ],
 )
 def test_clients_get_no_hint_to_choose_the_dialect(sql: str) -> None:
-    client = Client(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
+    client = ClientContext(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
     with pytest.raises(StatementError) as found:
         translated_for(client, sql, "trino", lambda parts: _TABLES.get(parts[-1]), ["c"])
     assert found.value.hint

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rewrite.client import TRINO, Client, Translated
+from rewrite.client import TRINO, ClientContext, Translated
 from rewrite.dialects.translate import translated_for
 from rewrite.dialects.translated_shape import TranslatedShape, translated_shape
 from rewrite.errors import UntranslatedError
-from rewrite.parse.statement_shape import Shape, shape_of
+from rewrite.parse.statement_shape import StatementShape, shape_of
 
-_CLIENT = Client(catalog="lake", schema="s", time_zone="Europe/Berlin")
+_CLIENT = ClientContext(catalog="lake", schema="s", time_zone="Europe/Berlin")
 _T = {"d": "date", "z": "timestamp_ntz", "m": "timestamp", "c": "decimal(9,2)", "a": "int"}
 _T |= {"x": "double", "s": "string", "A b": "string"}
 
@@ -21,7 +21,7 @@ def _translated(sql: str) -> Translated:
     return translated_for(_CLIENT, sql, TRINO, lambda _parts: _T, {"lake"})
 
 
-def _shaped(sql: str) -> tuple[Shape, TranslatedShape | None]:
+def _shaped(sql: str) -> tuple[StatementShape, TranslatedShape | None]:
     shape = shape_of(sql, trino=True)
     assert shape is not None, sql
     return shape, translated_shape(shape, _translated(sql), _translated)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated_for
 from rewrite.errors import StatementError, StatementTooDeepError, UntranslatedError
 
@@ -19,7 +19,7 @@ _PARSERS = re.compile(
 
 
 def _error(sql: str) -> StatementError:
-    client = Client(catalog="lake", schema="shop")
+    client = ClientContext(catalog="lake", schema="shop")
     with pytest.raises(StatementError) as caught:
         translated_for(client, sql, "trino", lambda _parts: _COLUMNS, ["lake"])
     error = caught.value
@@ -106,7 +106,7 @@ def test_a_place_is_never_one_of_a_templates_text():
 
 
 def test_a_long_chain_is_too_deep():
-    client = Client(catalog="lake", schema="shop")
+    client = ClientContext(catalog="lake", schema="shop")
     sql = f"SELECT {'+'.join(['k'] * 9_000)} FROM sales"
     with pytest.raises(StatementTooDeepError):
         translated_for(client, sql, "trino", lambda _parts: _COLUMNS, ["lake"])
@@ -120,5 +120,5 @@ def test_words_that_only_look_reserved_are_names():
         "SELECT *, k FROM sales WHERE k IN (1)",
     ):
         columns = {**_COLUMNS, "limit": "int"}
-        client = Client(catalog="lake", schema="shop")
+        client = ClientContext(catalog="lake", schema="shop")
         assert translated_for(client, sql, "trino", lambda _parts, c=columns: c, ["lake"]).text

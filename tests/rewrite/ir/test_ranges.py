@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.block import Occurrence
 from rewrite.ir.expr import Call, Column, Expr, walk
@@ -27,7 +27,7 @@ from tests.support.extent import sized
 
 _COLUMNS = {"a": "int", "b": "int", "c": "bigint", "x": "double", "d": "date"}
 _FACTS = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(_COLUMNS.items(), start=1))
-_NAMES = Names([Occurrence(0, ("t",), ("t",), TableFacts("t", "u", 1, 0, _FACTS), At())])
+_NAMES = ColumnScope([Occurrence(0, ("t",), ("t",), TableFacts("t", "u", 1, 0, _FACTS), At())])
 
 
 def _bound(text: str) -> Expr:

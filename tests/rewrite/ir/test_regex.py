@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rewrite.ir.regex_literals import Reading, reading_of
+from rewrite.ir.regex_literals import LiteralRuns, reading_of
 from tests.rewrite.patterns import LETTERS, PATTERNS, holds, in_python
 from tests.support.extent import sized
 
@@ -21,32 +21,32 @@ from tests.support.extent import sized
 @pytest.mark.parametrize(
     ("pattern", "reading"),
     [
-        ("abc", Reading(("abc",))),
-        ("", Reading(())),
-        ("^abc$", Reading(("abc",), starts=True)),
-        ("^^abc", Reading(("abc",))),
-        ("^a?bc", Reading(("bc",))),
-        ("^a+bc", Reading(("a", "bc"), starts=True)),
-        ("(?m)^abc", Reading(("abc",))),
-        ("(?i)Abc", Reading(("Abc",), folded=True)),
-        ("(?si)^a.b", Reading(("a", "b"), starts=True, folded=True)),
-        ("abc|abd", Reading(())),
-        ("^ab|c", Reading(())),
-        ("ab(c|d)ef", Reading(("ab", "ef"))),
-        ("ab(cd)ef", Reading(("abcdef",))),
-        ("(?:ab)?cd(?<n>ef){1}g", Reading(("cdef", "g"))),
-        ("ab(?=cd)e(?!f)", Reading(("ab", "e"))),
-        (r"user=\d+ ip=[0-9.]+\.example\.com", Reading(("user=", " ip=", ".example.com"))),
-        ("ab*cd{0,2}ef{2}g", Reading(("a", "c", "ef", "g"))),
-        ("ab*?cd++e??f", Reading(("a", "cd", "f"))),
-        (r"\Qa.(b\E?c", Reading(("a.(", "c"))),
-        (r"a\Q*b", Reading(("a*b",))),
-        (r"[.]a[^b]c[d]", Reading((".a", "cd"))),
-        (r"a[b-d]e[f-]g[\w.]h[\]]", Reading(("a", "e", "g", "h]"))),
-        (r"\ta\x41\u4e2d\/", Reading(("\taA中/",))),
-        ("a\ufffdb", Reading(("a", "b"))),
-        ("^\ufffdb", Reading(("b",))),
-        ("a]}", Reading(("a]}",))),
+        ("abc", LiteralRuns(("abc",))),
+        ("", LiteralRuns(())),
+        ("^abc$", LiteralRuns(("abc",), starts=True)),
+        ("^^abc", LiteralRuns(("abc",))),
+        ("^a?bc", LiteralRuns(("bc",))),
+        ("^a+bc", LiteralRuns(("a", "bc"), starts=True)),
+        ("(?m)^abc", LiteralRuns(("abc",))),
+        ("(?i)Abc", LiteralRuns(("Abc",), folded=True)),
+        ("(?si)^a.b", LiteralRuns(("a", "b"), starts=True, folded=True)),
+        ("abc|abd", LiteralRuns(())),
+        ("^ab|c", LiteralRuns(())),
+        ("ab(c|d)ef", LiteralRuns(("ab", "ef"))),
+        ("ab(cd)ef", LiteralRuns(("abcdef",))),
+        ("(?:ab)?cd(?<n>ef){1}g", LiteralRuns(("cdef", "g"))),
+        ("ab(?=cd)e(?!f)", LiteralRuns(("ab", "e"))),
+        (r"user=\d+ ip=[0-9.]+\.example\.com", LiteralRuns(("user=", " ip=", ".example.com"))),
+        ("ab*cd{0,2}ef{2}g", LiteralRuns(("a", "c", "ef", "g"))),
+        ("ab*?cd++e??f", LiteralRuns(("a", "cd", "f"))),
+        (r"\Qa.(b\E?c", LiteralRuns(("a.(", "c"))),
+        (r"a\Q*b", LiteralRuns(("a*b",))),
+        (r"[.]a[^b]c[d]", LiteralRuns((".a", "cd"))),
+        (r"a[b-d]e[f-]g[\w.]h[\]]", LiteralRuns(("a", "e", "g", "h]"))),
+        (r"\ta\x41\u4e2d\/", LiteralRuns(("\taA中/",))),
+        ("a\ufffdb", LiteralRuns(("a", "b"))),
+        ("^\ufffdb", LiteralRuns(("b",))),
+        ("a]}", LiteralRuns(("a]}",))),
     ],
 )
 def test_readings(pattern, reading):

@@ -9,7 +9,7 @@ import pytest
 from sqlglot import exp
 
 from rewrite.analysis.query_form import cross_join, uses
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.dialects.qualify_names import completed
 from rewrite.dialects.translate import translated_for
 from rewrite.errors import StatementTooDeepError
@@ -20,7 +20,7 @@ from rewrite.rules.splice.select_positions import is_defined
 ITEMS = 4_000
 FLAT = ", ".join(f"c{number} AS (SELECT a FROM t)" for number in range(ITEMS))
 CHAIN = ", ".join(f"c{i} AS (SELECT a FROM {f'c{i - 1}' if i else 't'})" for i in range(ITEMS))
-CLIENT = Client(catalog="lake", schema="d")
+CLIENT = ClientContext(catalog="lake", schema="d")
 
 
 @pytest.mark.parametrize("items", [FLAT, CHAIN], ids=["flat", "chain"])

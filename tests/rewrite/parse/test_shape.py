@@ -11,14 +11,14 @@ from rewrite.ir.block import Block
 from rewrite.ir.expr import Expr, Literal, Parameter, transform, walk
 from rewrite.parse.bounds import TOKENS_MAX
 from rewrite.parse.parse import parse
-from rewrite.parse.statement_shape import Shape, parametrised, shape_of
+from rewrite.parse.statement_shape import StatementShape, parametrised, shape_of
 from rewrite.reason import DeclinedError
 from tests.cubes.star import Star
 
 FIRST = "SELECT g, sum(v) FROM f WHERE "
 
 
-def _shape(condition: str) -> Shape:
+def _shape(condition: str) -> StatementShape:
     shape = shape_of(f"{FIRST}{condition} GROUP BY g")
     assert shape is not None, condition
     return shape

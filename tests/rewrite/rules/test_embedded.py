@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewrite.reason import DeclinedError
-from rewrite.rules.splice.select_spans import Place, Text, replaced
+from rewrite.rules.splice.select_spans import SelectSpan, Text, replaced
 
 _S = "SELECT a FROM t"
 
@@ -56,7 +56,7 @@ def test_what_is_not_answered_is_looked_into() -> None:
     sql = f"SELECT * FROM (SELECT x FROM ({_S} UNION SELECT (SELECT 1)) GROUP BY x) JOIN ({_S})"
     asked: list[str] = []
 
-    def answered(place: Place) -> bool:
+    def answered(place: SelectSpan) -> bool:
         asked.append(place.sql)
         return place.sql == _S
 

@@ -22,7 +22,7 @@ from rewrite.ir.block import Block
 from rewrite.ir.expr import Column
 from rewrite.parse.parse import parse
 from rewrite.render.expressions import Renderer, quote
-from rewrite.rules.eliminate_joins import JoinElimination, Known, Reduced
+from rewrite.rules.eliminate_joins import JoinElimination, PinnedFacts, Reduced
 from rewrite.rules.push_through_joins import Related, RelateKey, RelateStep
 from tests.cubes.star import Star, block, load
 from tests.support.extent import sized
@@ -48,12 +48,12 @@ _NEVER_NULL = {-1, -5}
 """Names and numbers of the dimension's rows are all there, regions and lands aren't."""
 
 
-def _known(bound: Block) -> Known:
+def _known(bound: Block) -> PinnedFacts:
     def unique(occurrence: int, fields: frozenset[int]) -> bool:
         one = bound.occurrences[occurrence]
         return Star().unique(one.parts, one.at, fields)
 
-    return Known(unique, lambda number, through: number in _NEVER_NULL and bool(through))
+    return PinnedFacts(unique, lambda number, through: number in _NEVER_NULL and bool(through))
 
 
 def _bound(sql: str) -> Block:

@@ -8,7 +8,7 @@ from sqlglot.errors import SqlglotError
 from rewrite.facts import At, ColumnFacts
 from rewrite.parse.parse import parse
 from rewrite.reason import DeclinedError
-from rewrite.rules.derived_tables import Answer, Answers, nested
+from rewrite.rules.derived_tables import Answers, DerivedTable, nested
 
 
 def _cut(sql):
@@ -119,12 +119,12 @@ def test_what_is_not_understood_is_declined(sql) -> None:
 
 def test_two_columns_of_one_name_are_ambiguous() -> None:
     with pytest.raises(DeclinedError, match="two columns"):
-        Answers({"a": Answer([("x", "int"), ("X", "int")])})
+        Answers({"a": DerivedTable([("x", "int"), ("X", "int")])})
 
 
 def test_groups_are_unique_by_their_keys() -> None:
     columns = [("k", "int"), ("n", "bigint")]
-    answers = Answers({"a": Answer(columns, frozenset({0})), "b": Answer(columns)})
+    answers = Answers({"a": DerivedTable(columns, frozenset({0})), "b": DerivedTable(columns)})
     assert answers.unique(("a",), At(), frozenset({0, 1}))
     assert not answers.unique(("a",), At(), frozenset({1}))
     assert not answers.unique(("b",), At(), frozenset({0, 1}))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import Names
+from rewrite.bind.name_scopes import ColumnScope
 from rewrite.facts import At
 from rewrite.ir.block import Block, Occurrence
 from rewrite.ir.expr import Call, Column, Expr, columns, is_null_where
@@ -35,7 +35,7 @@ def _bound(text: str) -> Expr:
     """An expression in which `d` stands at place 1 of a path, and `o` at place 2."""
     tables = [Occurrence(1, ("d",), ("d",), Star.tables["d"], At())]
     tables.append(Occurrence(2, ("o",), ("o",), Star.tables["o"], At()))
-    return bind(parse(f"SELECT {text}").expressions[0], Names(tables))
+    return bind(parse(f"SELECT {text}").expressions[0], ColumnScope(tables))
 
 
 def _related(number: int, name: str, text: str) -> Related:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from py4j.java_gateway import JavaGateway
 
 from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
-from accelerator.engines.spark.jvm.pipelined_calls import Line
+from accelerator.engines.spark.jvm.pipelined_calls import PipelinedCalls
 
 _SEPARATOR = "\n"
 
@@ -185,9 +185,9 @@ class Jvm:
         with java_errors():
             return field.get(None)
 
-    def line(self, first: Java) -> Line:
+    def line(self, first: Java) -> PipelinedCalls:
         """A connection for calls whose answers are fetched later; `first` is run as it's made."""
-        return Line(self._gateway, first)
+        return PipelinedCalls(self._gateway, first)
 
     def called(self, handle: Java) -> Java:
         """What a handle without arguments gives."""

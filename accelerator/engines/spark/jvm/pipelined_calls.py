@@ -1,8 +1,8 @@
 """A call into the JVM whose answer is fetched later: the JVM works while Python does.
 
-py4j's calls wait for their answers. A `Line` is a connection of its own, so that other calls of the
-same thread may come between a question and its answer. Promises: an answer belongs to its question;
-a line that was interrupted between the two is given up.
+py4j's calls wait for their answers. A `PipelinedCalls` is a connection of its own, so that other
+calls of the same thread may come between a question and its answer. Promises: an answer belongs to
+its question; a line that was interrupted between the two is given up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from py4j.protocol import (
 )
 
 
-class Line:
+class PipelinedCalls:
     """One question at a time; for one thread.
 
     `first` is a `Runnable` that the JVM's thread of each new connection runs before anything else.

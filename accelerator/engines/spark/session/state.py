@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from accelerator.engines.spark.jvm.classes import Jvm
 from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
-from accelerator.engines.spark.jvm.pipelined_calls import Line
+from accelerator.engines.spark.jvm.pipelined_calls import PipelinedCalls
 from accelerator.engines.spark.session.rules import experimental, injected
 from accelerator.engines.spark.session.trusted_extensions import foreign
 from rewrite.bind.functions import FUNCTIONS, OURS
@@ -142,7 +142,7 @@ class SessionState:
 
     def _asked(self, supplier: Java) -> Callable[[], bool]:
         """Asks on this thread's line."""
-        line: Line | None = getattr(self._lines, "line", None)
+        line: PipelinedCalls | None = getattr(self._lines, "line", None)
         if line is None:
             # Which catalog is current depends on the active session of the JVM's thread.
             line = self._lines.line = self._jvm.line(self._activate)

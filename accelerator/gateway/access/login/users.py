@@ -46,7 +46,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _UserEntry:
     user: User
     stored: str = field(repr=False)
 
@@ -120,7 +120,7 @@ class Users:
         or too many are being checked. Who was right of late is never held up.
         """
         entry = self._file.value.get(name)
-        asked = entry or _Entry(User(name[:_NAME_MAX]), passwords.nobodys())
+        asked = entry or _UserEntry(User(name[:_NAME_MAX]), passwords.nobodys())
         digest = self._digest(asked, password)
         if entry is not None and self._is_known(digest):
             return entry.user
@@ -161,7 +161,7 @@ class Users:
         if not self._waiting[address]:
             del self._waiting[address]
 
-    def _digest(self, entry: _Entry, password: str) -> bytes:
+    def _digest(self, entry: _UserEntry, password: str) -> bytes:
         """What stands for the three, of which none can be found out by it."""
         made = blake2b(key=self._key, digest_size=32)
         for part in (entry.user.name, entry.stored, password):
@@ -180,7 +180,7 @@ class Users:
             self._known.popitem(last=False)
 
 
-def _entries(path: Path) -> Mapping[str, _Entry]:
+def _entries(path: Path) -> Mapping[str, _UserEntry]:
     file = Section(read(path), str(path), _PAGE, ("users",))
     users = Section(file.values.get("users", {}), f"{path}: users", _PAGE)
     if len(users.values) > ENTRIES_MAX:
@@ -188,7 +188,7 @@ def _entries(path: Path) -> Mapping[str, _Entry]:
     return {name: _entry(name, value, str(path)) for name, value in users.values.items()}
 
 
-def _entry(name: str, value: object, path: str) -> _Entry:
+def _entry(name: str, value: object, path: str) -> _UserEntry:
     if not name or len(name) > _NAME_MAX or not name.isprintable() or ":" in name or "*" in name:
         raise ConfigError(
             f"{path}: {ascii(name)[:80]} can't be a user's name",
@@ -201,4 +201,4 @@ def _entry(name: str, value: object, path: str) -> _Entry:
     except ConfigError as error:
         raise ConfigError(f"{section.place}: password: {error.message}", hint=error.hint) from error
     roles, groups = frozenset(section.texts("roles")), frozenset(section.texts("groups"))
-    return _Entry(User(name, roles, groups), stored)
+    return _UserEntry(User(name, roles, groups), stored)

@@ -8,17 +8,24 @@ from http import HTTPStatus
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from accelerator.gateway.http.api.problems import TYPE
 from accelerator.gateway.http.api.routes import ARROW, BASE, ROUTES, Route
-from accelerator.gateway.workers.api.models import NoParameters, Problem
+from accelerator.gateway.workers.api.models import NoParameters, Problem, name_of
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"
 _BINARY: Json = {"type": "string", "format": "binary"}
 _ANY = (400, 401, 403, 421, 429, 500, 503)
 """Statuses that every operation may have."""
+
+
+class _SchemaNames(GenerateJsonSchema):
+    """Names the document's schemas as `name_of` names their models."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix("Model")
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +37,9 @@ def document() -> Json:
         *((one, "serialization") for one in sorted(answers, key=lambda one: one.__name__)),
         *((one, "validation") for one in sorted(asked, key=lambda one: one.__name__)),
     ]
-    _, schemas = models_json_schema(given, ref_template=_REF, by_alias=True)
+    _, schemas = models_json_schema(
+        given, ref_template=_REF, by_alias=True, schema_generator=_SchemaNames
+    )
     paths: Json = {}
     for route in ROUTES:
         paths.setdefault(f"{BASE}{route.path}", {})[route.method.lower()] = _operation(route)
@@ -69,7 +78,7 @@ def _operation(route: Route) -> Json:
     if route.sort == "append":
         found["requestBody"] = {"required": True, "content": {ARROW: {"schema": _BINARY}}}
     if route.body is not None:
-        schema = {"$ref": _REF.format(model=route.body.__name__)}
+        schema = {"$ref": _REF.format(model=name_of(route.body))}
         found["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": schema}},
@@ -80,7 +89,7 @@ def _operation(route: Route) -> Json:
 def _answer(status: int, model: type[BaseModel], media: str) -> Json:
     found: Json = {
         "description": HTTPStatus(status).phrase,
-        "content": {media: {"schema": {"$ref": _REF.format(model=model.__name__)}}},
+        "content": {media: {"schema": {"$ref": _REF.format(model=name_of(model))}}},
     }
     if status == HTTPStatus.UNAUTHORIZED:
         found["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from accelerator.gateway.trino.errors import NUMBERS, Told, name_of
+from accelerator.gateway.trino.errors import NUMBERS, TrinoError, name_of
 from accelerator.gateway.workers.api.models import Problem
 
 TYPE = "application/problem+json"
@@ -58,13 +58,13 @@ _SORTS = (400, 500, 503)
 _SORT_SIZE = 65_536
 
 
-def status_of(error: Told) -> int:
+def status_of(error: TrinoError) -> int:
     """The status of an error."""
     known = STATUS.get(error.code)
     return _SORTS[NUMBERS[name_of(error)] // _SORT_SIZE] if known is None else known
 
 
-def problem(error: Told) -> Problem:
+def problem(error: TrinoError) -> Problem:
     """The body that tells of an error."""
     status = status_of(error)
     return Problem(

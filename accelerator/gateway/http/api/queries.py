@@ -20,7 +20,7 @@ from accelerator.gateway.http.api.routes import ARROW
 from accelerator.gateway.http.web import HEADERS
 from accelerator.gateway.statements.statement import Page, Statement, WorkerError
 from accelerator.gateway.trino.requests.nodes import ClientSession
-from accelerator.gateway.workers.api.models import Query
+from accelerator.gateway.workers.api.models import QueryModel
 from accelerator.gateway.workers.messages import rows_of
 
 _POLL_S = 1.0
@@ -53,7 +53,7 @@ class _Stream:
 
 
 async def streamed(
-    gateway: Gateway, asked: web.Request, user: User, query: Query
+    gateway: Gateway, asked: web.Request, user: User, query: QueryModel
 ) -> web.StreamResponse:
     """The response. WorkerError with what is wrong where nothing was sent yet."""
     client = ClientSession(

@@ -51,7 +51,7 @@ def _list_of_table(
 
 
 ROUTES: tuple[Route, ...] = (
-    Route("list_catalogs", "GET", "/catalogs", "Catalogs that the user may see", m.Catalogs),
+    Route("list_catalogs", "GET", "/catalogs", "Catalogs that the user may see", m.CatalogsModel),
     Route(
         "list_schemas",
         "GET",
@@ -72,17 +72,22 @@ ROUTES: tuple[Route, ...] = (
         m.Paging,
         errors=(404, 410),
     ),
-    _of_table("get_table", "", "A table: columns, partitions, order, sizes, properties", m.Table),
+    _of_table(
+        "get_table", "", "A table: columns, partitions, order, sizes, properties", m.TableModel
+    ),
     _list_of_table("snapshots", "Snapshots of a table", m.Snapshots),
     _of_table("list_refs", "refs", "Branches and tags of a table", m.Refs),
     _list_of_table("partitions", "Partitions of a table", m.Partitions),
-    _list_of_table("files", "Data and delete files of a table", m.Files),
+    _list_of_table("files", "Data and delete files of a table", m.FilesModel),
     _list_of_table("cubes", "Cubes of a table", m.Cubes),
-    _list_of_table("indexes", "Indexes of a table", m.Indexes),
+    _list_of_table("indexes", "Indexes of a table", m.IndexesModel),
     _list_of_table(
-        "coverage", "By data file what covers it, or why nothing does", m.Coverage, m.CoveragePaging
+        "coverage",
+        "By data file what covers it, or why nothing does",
+        m.CoverageModel,
+        m.CoveragePaging,
     ),
-    _list_of_table("statistics", "What metadata says of a table's columns", m.Statistics),
+    _list_of_table("statistics", "What metadata says of a table's columns", m.StatisticsModel),
     _list_of_table("recommendations", "What was advised for a table last", m.Recommendations),
     Route(
         "append_rows",
@@ -100,8 +105,8 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/query",
         "Rows of a query in Trino's SQL, as Arrow's stream",
-        m.Stream,
-        body=m.Query,
+        m.StreamModel,
+        body=m.QueryModel,
         sort="query",
         errors=(404, 409, 413, 415),
     ),
@@ -119,19 +124,19 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/runs",
         "Start work on a cube, an index or a table",
-        m.Run,
+        m.RunModel,
         body=m.Start,
         status=202,
         sort="start",
         errors=(404, 409, 413, 415),
     ),
-    Route("get_run", "GET", "/runs/{run}", "A run", m.Run, m.RunPath, errors=(404,)),
+    Route("get_run", "GET", "/runs/{run}", "A run", m.RunModel, m.RunPath, errors=(404,)),
     Route(
         "cancel_run",
         "POST",
         "/runs/{run}/cancel",
         "Ask a run to stop, in whatever process it is",
-        m.Run,
+        m.RunModel,
         m.RunPath,
         status=202,
         errors=(404, 409),

@@ -33,7 +33,7 @@ from accelerator.gateway.http.api.uploads import Uploads
 from accelerator.gateway.http.origins import HostError, OriginError
 from accelerator.gateway.http.web import HEADERS, Principal
 from accelerator.gateway.statements.statement import WorkerError
-from accelerator.gateway.trino.errors import Told, told
+from accelerator.gateway.trino.errors import TrinoError, told
 from accelerator.gateway.workers.api import models as m
 from accelerator.gateway.workers.api.errors import MediaError, RequestError, RequestTimeoutError
 from accelerator.gateway.workers.messages import Header
@@ -98,7 +98,7 @@ class Api:
                     raise web.HTTPServiceUnavailable(text="the gateway ends")
                 user = await self._principal(asked)
                 if route.sort == "query":
-                    query = await self._body(asked, m.Query)
+                    query = await self._body(asked, m.QueryModel)
                     return await streamed(self._gateway, asked, user, query)
                 body = await self._answered(route, asked, user)
             except _ERRORS as error:
@@ -151,7 +151,7 @@ class Api:
             async for frame in frames:
                 if frame.kind == "rows":
                     return bytes(frame.body)
-                raise WorkerError(Told.from_dict(frame.header.get("error")))
+                raise WorkerError(TrinoError.from_dict(frame.header.get("error")))
         raise AssertionError
 
     async def _append(
@@ -178,7 +178,7 @@ class Api:
         """The body as the model has it."""
         _check_media(asked, _JSON)
         most = _BODY_MAX
-        if model is m.Query:
+        if model is m.QueryModel:
             most = self._gateway.settings.statement_bytes_max
         try:
             async with asyncio.timeout(_BODY_S):
@@ -226,7 +226,7 @@ async def problem_middleware(request: web.Request, handler: Handler) -> web.Stre
         return _problem(found, headers)
 
 
-def _error(error: BaseException) -> tuple[Told, Mapping[str, str]]:
+def _error(error: BaseException) -> tuple[TrinoError, Mapping[str, str]]:
     """What is told of an error, and headers that go with it."""
     if isinstance(error, WorkerError):
         return error.told, {}
@@ -237,13 +237,13 @@ def _error(error: BaseException) -> tuple[Told, Mapping[str, str]]:
         if code is None:
             code = {403: "access_denied", 503: "gateway_busy"}.get(error.status, "request_invalid")
         kept = {k: v for k, v in error.headers.items() if k in _KEPT_HEADERS}
-        return Told(code, (error.text or error.reason).splitlines()[0]), kept
+        return TrinoError(code, (error.text or error.reason).splitlines()[0]), kept
     if isinstance(error, TimeoutError):
-        return Told("statement_timeout", "the answer took too long"), {}
+        return TrinoError("statement_timeout", "the answer took too long"), {}
     return told(error), {}
 
 
-def _problem(found: Told, headers: Mapping[str, str]) -> web.Response:
+def _problem(found: TrinoError, headers: Mapping[str, str]) -> web.Response:
     made = problems.problem(found)
     if made.status >= 500:
         _log.warning("a request of the API failed: %s: %s", found.code, found.message)

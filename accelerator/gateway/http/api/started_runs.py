@@ -15,7 +15,7 @@ from contextlib import ExitStack, aclosing
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.http.api.slots import Slots
 from accelerator.gateway.statements.statement import WorkerError
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.pool.pool import Pool
 
@@ -65,7 +65,7 @@ class Started:
                     if frame.kind == "told":
                         known = self._told(str(frame.header["run"]), known, first)
                     elif frame.kind != "rows":
-                        raise WorkerError(Told.from_dict(frame.header.get("error")))
+                        raise WorkerError(TrinoError.from_dict(frame.header.get("error")))
         except (AcceleratorError, OSError) as error:
             if first.done():
                 _log.warning("the run %s failed: %s", known, error)

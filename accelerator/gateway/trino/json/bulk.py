@@ -77,7 +77,7 @@ def rows(batch: pa.RecordBatch, parametric: bool) -> memoryview | None:
 
 def encoded(batch: pa.RecordBatch, parametric: bool, kernels: Any, days: Bytes) -> memoryview:
     """The same by these functions; errors as from `json_columns.json`."""
-    columns = [_Column(kernels, one, parametric) for one in batch.columns]
+    columns = [_EncodedColumn(kernels, one, parametric) for one in batch.columns]
     while True:
         told = np.array([one.told for one in columns], np.int64)
         units = np.array([one.unit for one in columns], np.uint64)
@@ -90,7 +90,7 @@ def encoded(batch: pa.RecordBatch, parametric: bool, kernels: Any, days: Bytes) 
         columns[-1 - size].by_text()
 
 
-class _Column:
+class _EncodedColumn:
     """What the functions are told of one column, and how many bytes it comes to at most.
 
     The buffers stay as long as this does.

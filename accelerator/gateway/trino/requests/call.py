@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from accelerator.errors import StatementError
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.trino.requests.cursor import Cursor, shown
+from accelerator.gateway.trino.requests.cursor import TrinoCursor, shown
 from rewrite.text.suggestions import closest, did_you_mean
 
 _KILL = ("system", "runtime", "kill_query")
@@ -21,7 +21,7 @@ class CallArgumentsError(StatementError):
     code = "call_arguments"
 
 
-def called(cursor: Cursor, catalog: str | None, schema: str | None) -> nodes.KillQuery | None:
+def called(cursor: TrinoCursor, catalog: str | None, schema: str | None) -> nodes.KillQuery | None:
     """What is asked behind CALL; None for another procedure.
 
     `catalog` and `schema` complete its name. StatementError where it's malformed,
@@ -42,7 +42,7 @@ def called(cursor: Cursor, catalog: str | None, schema: str | None) -> nodes.Kil
     return nodes.KillQuery(id, given.get("message") or "")
 
 
-def _arguments(cursor: Cursor) -> dict[str, str | None]:
+def _arguments(cursor: TrinoCursor) -> dict[str, str | None]:
     """By name; all have names, or their places tell."""
     cursor.expect("(")
     found: dict[str, str | None] = {}
@@ -65,7 +65,7 @@ def _arguments(cursor: Cursor) -> dict[str, str | None]:
     return found
 
 
-def _name(cursor: Cursor) -> str:
+def _name(cursor: TrinoCursor) -> str:
     """The name before `=>`; empty where there is none."""
     equals, greater = cursor.peek(1), cursor.peek(2)
     if equals is None or greater is None or (equals.key, greater.key) != ("=", ">"):

@@ -33,7 +33,7 @@ class _Tokenizer(Trino.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
-class Word(NamedTuple):
+class TrinoWord(NamedTuple):
     """A word, literal or sign. `end` is behind its last character.
 
     `key` is a word in capitals or the sign, to compare; empty of what stands in quotes. `text` is
@@ -69,7 +69,7 @@ class Word(NamedTuple):
         return self.text if self.kind == TokenType.IDENTIFIER else self.text.lower()
 
 
-def words_of(sql: str) -> list[Word]:
+def words_of(sql: str) -> list[TrinoWord]:
     """All words of the text, semicolons among them; StatementError where a quote isn't closed."""
     if len(sql) > _CHARACTERS_MAX:
         raise StatementTooDeepError(
@@ -86,23 +86,23 @@ def words_of(sql: str) -> list[Word]:
     return [word for token in tokens for word in _words(sql, token)]
 
 
-def _words(sql: str, token: Token) -> list[Word]:
+def _words(sql: str, token: Token) -> list[TrinoWord]:
     """Of one token, which may hold several: GROUP BY, DOUBLE PRECISION."""
     start, end, kind = token.start, token.end + 1, token.token_type
     if kind in _QUOTED:
-        return [Word(token.text, "", start, end, kind)]
+        return [TrinoWord(token.text, "", start, end, kind)]
     if kind == TokenType.NUMBER:
-        return [Word(token.text, token.text.upper(), start, end, kind)]
+        return [TrinoWord(token.text, token.text.upper(), start, end, kind)]
     piece = sql[start:end]
     if len(piece) == 1 or (piece.isascii() and piece.isidentifier()):
-        return [Word(piece, piece.upper(), start, end, kind)]
+        return [TrinoWord(piece, piece.upper(), start, end, kind)]
     return [
-        Word(one[0], one[0].upper(), start + one.start(), start + one.end(), kind)
+        TrinoWord(one[0], one[0].upper(), start + one.start(), start + one.end(), kind)
         for one in _PIECE.finditer(piece)
     ]
 
 
-def flat_comments(sql: str, words: list[Word]) -> str:
+def flat_comments(sql: str, words: list[TrinoWord]) -> str:
     """The text with comments in which no other one opens, of the same length.
 
     Trino's end where the first one ends; for a reader to whom they nest, what stands behind would
@@ -134,13 +134,13 @@ def _flat(gap: str) -> str:
     return "".join((*pieces, gap[at:]))
 
 
-class Cursor:
+class TrinoCursor:
     """Over the words of one statement; takes what fits, else raises StatementError."""
 
-    def __init__(self, sql: str, words: list[Word]) -> None:
+    def __init__(self, sql: str, words: list[TrinoWord]) -> None:
         self.sql, self.words, self.next = sql, words, 0
 
-    def peek(self, ahead: int = 0) -> Word | None:
+    def peek(self, ahead: int = 0) -> TrinoWord | None:
         """The next word, or one behind it."""
         place = self.next + ahead
         return self.words[place] if place < len(self.words) else None
@@ -169,7 +169,7 @@ class Cursor:
             if not self.take(key):
                 raise self.error(key)
 
-    def name(self, what: str) -> Word:
+    def name(self, what: str) -> TrinoWord:
         """An identifier of one part."""
         word = self.peek()
         if word is None or not word.is_name:
@@ -230,7 +230,7 @@ def shown(text: str) -> str:
 _ESCAPE = re.compile(r"\\(?:(\\)|\+([0-9a-fA-F]{6})|([0-9a-fA-F]{4})|())")
 
 
-def unescaped(word: Word, cursor: Cursor) -> str:
+def unescaped(word: TrinoWord, cursor: TrinoCursor) -> str:
     """A text's characters; those of U&'…' may be written by their numbers, behind backslashes."""
     if word.kind != TokenType.UNICODE_STRING:
         return word.text

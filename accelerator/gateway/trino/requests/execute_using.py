@@ -13,7 +13,7 @@ from itertools import pairwise
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError, ParameterError, StatementError
-from accelerator.gateway.trino.requests.cursor import Cursor, Word, shown
+from accelerator.gateway.trino.requests.cursor import TrinoCursor, TrinoWord, shown
 from rewrite.text.source_position import place_of
 
 TYPED = frozenset(
@@ -48,7 +48,7 @@ class Constant:
     whole: str = ""
 
 
-def constants(cursor: Cursor) -> list[Constant]:
+def constants(cursor: TrinoCursor) -> list[Constant]:
     """The constants up to the end, with commas between; StatementError where one is none."""
     found = [_parameter(cursor)]
     while cursor.take(","):
@@ -59,7 +59,7 @@ def constants(cursor: Cursor) -> list[Constant]:
     return found
 
 
-def scalar(cursor: Cursor) -> str:
+def scalar(cursor: TrinoCursor) -> str:
     """The text of a constant that is a text, number or boolean: a session property's value."""
     word = cursor.peek()
     if word is not None and word.is_text:
@@ -74,7 +74,7 @@ def scalar(cursor: Cursor) -> str:
     return sign + word.text
 
 
-def _parameter(cursor: Cursor) -> Constant:
+def _parameter(cursor: TrinoCursor) -> Constant:
     first = cursor.next
     bare = not (cursor.at("-") or cursor.at("+"))
     _constant(cursor, 0)
@@ -84,7 +84,7 @@ def _parameter(cursor: Cursor) -> Constant:
     return Constant(cursor.sql[words[0].start : words[-1].end], bare, whole)
 
 
-def _constant(cursor: Cursor, depth: int) -> None:
+def _constant(cursor: TrinoCursor, depth: int) -> None:
     """Steps over one."""
     if depth > _DEPTH_MAX:
         raise cursor.error(f"a constant of no more than {_DEPTH_MAX} levels")
@@ -105,7 +105,7 @@ def _constant(cursor: Cursor, depth: int) -> None:
         raise _no_constant(cursor)
 
 
-def _signed(cursor: Cursor, depth: int) -> None:
+def _signed(cursor: TrinoCursor, depth: int) -> None:
     cursor.one_of("-", "+")
     word = cursor.peek()
     if word is not None and word.key in _FUNCTIONS:
@@ -118,7 +118,7 @@ def _signed(cursor: Cursor, depth: int) -> None:
         raise _no_constant(cursor)
 
 
-def _typed(cursor: Cursor, _: int) -> None:
+def _typed(cursor: TrinoCursor, _: int) -> None:
     cursor.next += 1
     cursor.take("PRECISION")
     word = cursor.peek()
@@ -128,12 +128,12 @@ def _typed(cursor: Cursor, _: int) -> None:
     cursor.text("a text")
 
 
-def _function(cursor: Cursor, _: int) -> None:
+def _function(cursor: TrinoCursor, _: int) -> None:
     cursor.next += 1
     cursor.expect("(", ")")
 
 
-def _hexadecimal(cursor: Cursor, word: Word) -> None:
+def _hexadecimal(cursor: TrinoCursor, word: TrinoWord) -> None:
     try:
         bytes.fromhex(word.text)
     except ValueError:
@@ -141,7 +141,7 @@ def _hexadecimal(cursor: Cursor, word: Word) -> None:
     cursor.next += 1
 
 
-def _interval(cursor: Cursor, _: int) -> None:
+def _interval(cursor: TrinoCursor, _: int) -> None:
     cursor.expect("INTERVAL")
     if not cursor.take("-"):
         cursor.take("+")
@@ -151,7 +151,7 @@ def _interval(cursor: Cursor, _: int) -> None:
         cursor.one_of(*_FIELDS)
 
 
-def _cast(cursor: Cursor, depth: int) -> None:
+def _cast(cursor: TrinoCursor, depth: int) -> None:
     cursor.next += 1
     cursor.expect("(")
     _constant(cursor, depth + 1)
@@ -168,7 +168,7 @@ def _cast(cursor: Cursor, depth: int) -> None:
     cursor.expect(")")
 
 
-def _collection(cursor: Cursor, depth: int) -> None:
+def _collection(cursor: TrinoCursor, depth: int) -> None:
     """ARRAY[…], ROW(…), or MAP(…) of two arrays."""
     kind = cursor.one_of("ARRAY", "ROW", "MAP")
     closing = "]" if kind == "ARRAY" else ")"
@@ -180,17 +180,17 @@ def _collection(cursor: Cursor, depth: int) -> None:
     cursor.expect(closing)
 
 
-def _keyword(cursor: Cursor, _: int) -> None:
+def _keyword(cursor: TrinoCursor, _: int) -> None:
     cursor.next += 1
 
 
-def _enclosed(cursor: Cursor, depth: int) -> None:
+def _enclosed(cursor: TrinoCursor, depth: int) -> None:
     cursor.expect("(")
     _constant(cursor, depth + 1)
     cursor.expect(")")
 
 
-_FORMS: dict[str, Callable[[Cursor, int], None]] = {
+_FORMS: dict[str, Callable[[TrinoCursor, int], None]] = {
     **dict.fromkeys(_KEYWORDS, _keyword),
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(("+", "-"), _signed),
@@ -202,7 +202,7 @@ _FORMS: dict[str, Callable[[Cursor, int], None]] = {
 """What steps over a constant that begins with that word."""
 
 
-def _no_constant(cursor: Cursor) -> AcceleratorError:
+def _no_constant(cursor: TrinoCursor) -> AcceleratorError:
     word = cursor.peek()
     if word is None:
         return cursor.error("a constant")
@@ -213,13 +213,13 @@ def _no_constant(cursor: Cursor) -> AcceleratorError:
     )
 
 
-def markers(words: Sequence[Word]) -> list[Word]:
+def markers(words: Sequence[TrinoWord]) -> list[TrinoWord]:
     """The words that are markers; `??` is two of them."""
     found = [word for word in words if word.key == "?"]
     return [word for word in found if word.kind in (TokenType.PLACEHOLDER, TokenType.DQMARK)]
 
 
-def spliced(sql: str, words: Sequence[Word], values: Sequence[Constant]) -> str:
+def spliced(sql: str, words: Sequence[TrinoWord], values: Sequence[Constant]) -> str:
     """The text with constants in the places of its markers, nothing else changed.
 
     ParameterError where there are not as many of them as markers, StatementError where one would
@@ -251,7 +251,7 @@ def spliced(sql: str, words: Sequence[Word], values: Sequence[Constant]) -> str:
     return "".join((*pieces, sql[at:]))
 
 
-def _check_operand(sql: str, before: Word | None, marker: Word) -> None:
+def _check_operand(sql: str, before: TrinoWord | None, marker: TrinoWord) -> None:
     """A text behind a type's name would be a literal of that type, which the marker isn't."""
     if before is not None and (before.key in TYPED or before.key in ("INTERVAL", "PRECISION")):
         name = sql[before.start : before.end]

@@ -49,7 +49,7 @@ class ClientSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseSchema:
     """USE schema, or catalog.schema."""
 
     schema: str
@@ -146,7 +146,7 @@ class DescribeOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCatalogs:
+class TrinoShowCatalogs:
     """SHOW CATALOGS [LIKE …]."""
 
     like: str | None = None
@@ -172,7 +172,7 @@ class ShowTables:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns:
+class TrinoShowColumns:
     """SHOW COLUMNS FROM table [LIKE …], or DESCRIBE table."""
 
     table: Name
@@ -181,7 +181,7 @@ class ShowColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCreate:
+class TrinoShowCreate:
     """SHOW CREATE TABLE, VIEW or SCHEMA; `what` is that word."""
 
     what: str
@@ -196,7 +196,7 @@ class ShowStats:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowFunctions:
+class TrinoShowFunctions:
     """SHOW FUNCTIONS [LIKE …]."""
 
     like: str | None = None
@@ -232,7 +232,7 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunStatement:
     """Whatever else: a query, or a statement of our own. Parameters are written into its text.
 
     `placed`: places in the text are those of what the client sent.
@@ -251,7 +251,7 @@ class Refused:
 
 
 OfSession = (
-    Use
+    UseSchema
     | SetSession
     | ResetSession
     | SetTimeZone
@@ -264,17 +264,26 @@ OfSession = (
     | SetAuthorization
 )
 Shown = (
-    ShowCatalogs
+    TrinoShowCatalogs
     | ShowSchemas
     | ShowTables
-    | ShowColumns
-    | ShowCreate
+    | TrinoShowColumns
+    | TrinoShowCreate
     | ShowStats
-    | ShowFunctions
+    | TrinoShowFunctions
     | ShowSession
     | ShowRoles
 )
-Request = OfSession | KillQuery | Shown | DescribeInput | DescribeOutput | Explain | Run | Refused
+Request = (
+    OfSession
+    | KillQuery
+    | Shown
+    | DescribeInput
+    | DescribeOutput
+    | Explain
+    | RunStatement
+    | Refused
+)
 _KINDS: Mapping[str, type[Any]] = {one.__name__: one for one in get_args(Request)}
 _NAMES = ("table", "name", "schema")
 """Fields that may be names of several parts, which JSON has as lists."""

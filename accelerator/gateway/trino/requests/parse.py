@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from accelerator.errors import AcceleratorError, StatementError
 from accelerator.gateway.trino.headers import HeaderError, time_zone
 from accelerator.gateway.trino.requests import call, nodes, show
-from accelerator.gateway.trino.requests.cursor import Cursor, Word, flat_comments, shown, words_of
+from accelerator.gateway.trino.requests.cursor import (
+    TrinoCursor,
+    TrinoWord,
+    flat_comments,
+    shown,
+    words_of,
+)
 from accelerator.gateway.trino.requests.execute_using import (
     Constant,
     constants,
@@ -60,7 +66,7 @@ class PreparedNotFoundError(StatementError):
 class _Context:
     """One statement being read: a cursor behind its first word; `sql` is its text to the end."""
 
-    cursor: Cursor
+    cursor: TrinoCursor
     sql: str
     client: ClientSession
     placed: bool
@@ -74,9 +80,9 @@ def request(sql: str, client: ClientSession) -> Request:
     """
     first = first_word(sql).text
     if client.dialect == SPARK and _is_of_spark(sql, first):
-        return nodes.Run(sql)
+        return nodes.RunStatement(sql)
     if first in _QUERY and not any(one in sql for one in _UNSURE) and first != "WITH":
-        return nodes.Run(sql)
+        return nodes.RunStatement(sql)
     return _read(sql, client, placed=True)
 
 
@@ -89,10 +95,10 @@ def _read(sql: str, client: ClientSession, *, placed: bool) -> Request:
     text, words = _single(sql)
     if markers(words) and words[0].key != "PREPARE":
         spliced(text, words, [])  # raises: nothing is given for them
-    return _of(_Context(Cursor(text, words), text, client, placed))
+    return _of(_Context(TrinoCursor(text, words), text, client, placed))
 
 
-def _single(sql: str) -> tuple[str, list[Word]]:
+def _single(sql: str) -> tuple[str, list[TrinoWord]]:
     """The one statement of a text, up to its semicolon, and its words; there is at least one."""
     words = words_of(sql)
     if not words or words[0].key == ";":
@@ -112,7 +118,7 @@ def _single(sql: str) -> tuple[str, list[Word]]:
     return text[: words[end].start], words[:end]
 
 
-def _check_functions(sql: str, words: list[Word]) -> None:
+def _check_functions(sql: str, words: list[TrinoWord]) -> None:
     """Those of a query hold semicolons, so that no end could be told."""
     if words[0].key == "WITH" and len(words) > 2 and words[1].key in ("FUNCTION", "SESSION"):
         if words[2].key in ("AS", "("):  # a query's name
@@ -134,7 +140,7 @@ def _of(context: _Context) -> Request:
         raise cursor.error("a statement")
     key = word.key
     if key in _QUERY or key == "(":
-        return nodes.Run(context.sql, context.placed)
+        return nodes.RunStatement(context.sql, context.placed)
     grammar = _GRAMMARS.get(key)
     if grammar is not None:
         cursor.next += 1
@@ -143,7 +149,7 @@ def _of(context: _Context) -> Request:
             return found
         cursor.next -= 1
     if _is_ours(context.sql):
-        return nodes.Run(context.sql, context.placed)
+        return nodes.RunStatement(context.sql, context.placed)
     if key in REFUSED:
         return refused(cursor)
     if key == "SHOW":
@@ -158,7 +164,7 @@ def _is_ours(sql: str) -> bool:
     return not isinstance(parse_statement(sql, "trino"), Other)
 
 
-def _unknown(cursor: Cursor, word: Word) -> StatementError:
+def _unknown(cursor: TrinoCursor, word: TrinoWord) -> StatementError:
     if word.key in _BEHIND:
         expected, example = _BEHIND[word.key]
         cursor.next += 1
@@ -183,10 +189,10 @@ def _use(context: _Context) -> Request:
     first = cursor.name("a schema's name").name
     if not cursor.take("."):
         cursor.ended()
-        return nodes.Use(first)
+        return nodes.UseSchema(first)
     schema = cursor.name("a schema's name behind the dot").name
     cursor.ended()
-    return nodes.Use(schema, first)
+    return nodes.UseSchema(schema, first)
 
 
 def _set(context: _Context) -> Request | None:
@@ -212,7 +218,7 @@ def _set(context: _Context) -> Request | None:
     return None
 
 
-def _property(cursor: Cursor) -> str:
+def _property(cursor: TrinoCursor) -> str:
     parts = cursor.path("a session property's name")
     if len(parts) > 2:
         raise cursor.error("a property's name of one part, or two with its catalog")
@@ -222,7 +228,7 @@ def _property(cursor: Cursor) -> str:
     return ".".join(parts)
 
 
-def _time_zone(cursor: Cursor) -> Request:
+def _time_zone(cursor: TrinoCursor) -> Request:
     if cursor.take("LOCAL"):
         cursor.ended()
         return nodes.SetTimeZone(None)
@@ -238,7 +244,7 @@ def _time_zone(cursor: Cursor) -> Request:
         raise StatementError(error.message, hint=error.hint, at=place) from None
 
 
-def _role(cursor: Cursor) -> Request:
+def _role(cursor: TrinoCursor) -> Request:
     word = cursor.name("ALL, NONE or a role's name")
     role = word.key if word.key in ("ALL", "NONE") else word.name
     if role in ("ALL", "NONE") and not word.key:
@@ -337,7 +343,7 @@ def _start(context: _Context) -> Request:
     return nodes.StartTransaction()
 
 
-def _mode(cursor: Cursor) -> None:
+def _mode(cursor: TrinoCursor) -> None:
     if cursor.take("ISOLATION"):
         cursor.expect("LEVEL")
         if not any(cursor.take(*words) for words in _ISOLATION):
@@ -379,7 +385,7 @@ def _describe(context: _Context) -> Request:
                 return found
     table = cursor.path("a table's name")
     cursor.ended()
-    return nodes.ShowColumns(table)
+    return nodes.TrinoShowColumns(table)
 
 
 def _show(context: _Context) -> Request | None:
@@ -410,15 +416,15 @@ def _explain(context: _Context) -> Request | None:
         return nodes.Refused("EXPLAIN of EXPLAIN", "EXPLAIN is for queries")
     # Blanks in the places of the words before leave the others in theirs.
     blank = "".join(one if one == "\n" else " " for one in context.sql[: word.start])
-    inner = Cursor(cursor.sql, cursor.words[cursor.next :])
+    inner = TrinoCursor(cursor.sql, cursor.words[cursor.next :])
     of = _of(_Context(inner, blank + context.sql[word.start :], context.client, context.placed))
-    if isinstance(of, nodes.Run) and (word.key in _QUERY or word.key == "("):
+    if isinstance(of, nodes.RunStatement) and (word.key in _QUERY or word.key == "("):
         return replace(options, sql=of.sql)
     what = of.what if isinstance(of, nodes.Refused) else f"of {word.key}"
     return nodes.Refused(f"EXPLAIN {what}", "EXPLAIN is for queries")
 
 
-def _explain_options(cursor: Cursor, options: nodes.Explain) -> nodes.Explain:
+def _explain_options(cursor: TrinoCursor, options: nodes.Explain) -> nodes.Explain:
     """In parentheses, which may belong to the query as well."""
     if not (cursor.at("(", "TYPE") or cursor.at("(", "FORMAT")):
         return options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.trino.requests.cursor import Cursor
+from accelerator.gateway.trino.requests.cursor import TrinoCursor
 from accelerator.gateway.trino.requests.nodes import Refused, Shown
 
 WORDS = (
@@ -13,7 +13,7 @@ WORDS = (
 """What may stand behind SHOW, for an error."""
 
 
-def shown_of(cursor: Cursor) -> Shown | Refused | None:
+def shown_of(cursor: TrinoCursor) -> Shown | Refused | None:
     """What is asked behind SHOW; None where the words aren't Trino's, StatementError else."""
     found = _shown(cursor)
     if found is not None and not isinstance(found, Refused):
@@ -21,9 +21,9 @@ def shown_of(cursor: Cursor) -> Shown | Refused | None:
     return found
 
 
-def _shown(cursor: Cursor) -> Shown | Refused | None:
+def _shown(cursor: TrinoCursor) -> Shown | Refused | None:
     if cursor.take("CATALOGS"):
-        return nodes.ShowCatalogs(*_pattern(cursor))
+        return nodes.TrinoShowCatalogs(*_pattern(cursor))
     if cursor.take("SCHEMAS"):
         catalog = cursor.name("a catalog's name").name if _from(cursor) else None
         return nodes.ShowSchemas(catalog, *_pattern(cursor))
@@ -34,7 +34,7 @@ def _shown(cursor: Cursor) -> Shown | Refused | None:
         if not _from(cursor):
             raise cursor.error("FROM")
         table = cursor.path("a table's name")
-        return nodes.ShowColumns(table, *_pattern(cursor))
+        return nodes.TrinoShowColumns(table, *_pattern(cursor))
     if cursor.take("CREATE"):
         return _create(cursor)
     if cursor.take("STATS"):
@@ -45,22 +45,22 @@ def _shown(cursor: Cursor) -> Shown | Refused | None:
     if cursor.take("FUNCTIONS"):
         if _from(cursor):
             return Refused("SHOW FUNCTIONS FROM", "no catalog has functions of its own")
-        return nodes.ShowFunctions(*_pattern(cursor))
+        return nodes.TrinoShowFunctions(*_pattern(cursor))
     if cursor.take("SESSION"):
         return nodes.ShowSession(*_pattern(cursor))
     return _rights(cursor)
 
 
-def _create(cursor: Cursor) -> Shown | Refused:
+def _create(cursor: TrinoCursor) -> Shown | Refused:
     if cursor.take("MATERIALIZED", "VIEW"):
         return Refused("SHOW CREATE MATERIALIZED VIEW", "SHOW CUBES tells of cubes")
     if cursor.take("FUNCTION"):
         return Refused("SHOW CREATE FUNCTION", "no catalog has functions of its own")
     what = cursor.one_of("TABLE", "VIEW", "SCHEMA")
-    return nodes.ShowCreate(what, cursor.path("a name"))
+    return nodes.TrinoShowCreate(what, cursor.path("a name"))
 
 
-def _rights(cursor: Cursor) -> Shown | Refused | None:
+def _rights(cursor: TrinoCursor) -> Shown | Refused | None:
     for words in (("ROLES",), ("CURRENT", "ROLES"), ("ROLE", "GRANTS"), ("GRANTS",)):
         if not cursor.take(*words):
             continue
@@ -71,11 +71,11 @@ def _rights(cursor: Cursor) -> Shown | Refused | None:
     return None
 
 
-def _from(cursor: Cursor) -> bool:
+def _from(cursor: TrinoCursor) -> bool:
     return cursor.take("FROM") or cursor.take("IN")
 
 
-def _pattern(cursor: Cursor) -> tuple[str | None, str | None]:
+def _pattern(cursor: TrinoCursor) -> tuple[str | None, str | None]:
     """LIKE and its escape."""
     if not cursor.take("LIKE"):
         return None, None

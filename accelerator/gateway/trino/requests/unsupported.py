@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.trino.requests.cursor import Cursor
+from accelerator.gateway.trino.requests.cursor import TrinoCursor
 from accelerator.query.statements.catalog import EXAMPLES
 
 _WRITE = "write with Spark: answers here follow each commit"
@@ -46,7 +46,7 @@ _OURS = {
 """What does the same here, by the first words; the hint has an example of it."""
 
 
-def refused(cursor: Cursor) -> nodes.Refused:
+def refused(cursor: TrinoCursor) -> nodes.Refused:
     """The statement whose first word comes next; StatementError where it's none of Trino's."""
     first = cursor.one_of(*REFUSED)
     if first == "SET":

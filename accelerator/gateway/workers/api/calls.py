@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from accelerator.gateway.access.check import denied
-from accelerator.gateway.access.grants import Access, Object
+from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.workers.api import models as m
 from accelerator.gateway.workers.api.errors import RunBusyError
 from accelerator.gateway.workers.api.runs import RunsOf
-from accelerator.gateway.workers.api.tables import Tables
+from accelerator.gateway.workers.api.tables import TablesOfUser
 from accelerator.services.maintenance import requested_tasks
 from accelerator.store.journals.claims import Claim
 from accelerator.store.journals.run_history import id_of
@@ -30,11 +30,11 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """One call. `path`, `query` and `body` are what the client gave, as JSON values."""
 
     name: str
-    access: Access
+    access: UserAccess
     user: str
     path: Json
     query: Json
@@ -43,17 +43,17 @@ class Call:
     """The user whose logged statements it may see; None: everybody's."""
 
     @classmethod
-    def from_dict(cls, raw: Json) -> Call:
+    def from_dict(cls, raw: Json) -> ApiCall:
         """Of a message; LookupError, TypeError or ValueError for what is none."""
         path, query, body = (dict(raw[name]) for name in ("path", "query", "body"))
         whose = raw["log_of"]
         if whose is not None and not isinstance(whose, str):
             raise TypeError("log_of is no user's name")
-        access = Access.from_json(raw["access"])
+        access = UserAccess.from_json(raw["access"])
         return cls(str(raw["call"]), access, str(raw["user"]), path, query, body, whose)
 
 
-def answered(call: Call, services: Services, tell: Tell, check: Callable[[], None]) -> BaseModel:
+def answered(call: ApiCall, services: Services, tell: Tell, check: Callable[[], None]) -> BaseModel:
     """Does it. `tell` is told of what is known before it ends, `check` raises where it's to stop.
 
     Raises:
@@ -73,10 +73,10 @@ def answered(call: Call, services: Services, tell: Tell, check: Callable[[], Non
             runs = RunsOf(services, call.access, call.user)
             return runs.cancel(m.RunPath(**call.path))
         case _:
-            return _of_tables(call, Tables(services, call.access))
+            return _of_tables(call, TablesOfUser(services, call.access))
 
 
-def _of_tables(call: Call, tables: Tables) -> BaseModel:
+def _of_tables(call: ApiCall, tables: TablesOfUser) -> BaseModel:
     match call.name:
         case "list_catalogs":
             return tables.catalogs()
@@ -104,10 +104,10 @@ def _of_tables(call: Call, tables: Tables) -> BaseModel:
     return paged[call.name](path, m.Paging(**call.query))
 
 
-def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Append:
+def _append(call: ApiCall, services: Services, check: Callable[[], None]) -> m.Append:
     from accelerator.services.ingest.append import append  # imports PyIceberg
 
-    full = Tables(services, call.access).full(m.TablePath(**call.path), "write")
+    full = TablesOfUser(services, call.access).full(m.TablePath(**call.path), "write")
     asked = Object.table(full)
     if not call.access.may("write", asked):
         raise denied("write", asked)
@@ -130,7 +130,7 @@ def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Appe
     )
 
 
-def _start(call: Call, services: Services, tell: Tell) -> m.Run:
+def _start(call: ApiCall, services: Services, tell: Tell) -> m.RunModel:
     """Does the work; the run's id is told once it's claimed, and what it came to is the answer."""
     runs, told = RunsOf(services, call.access, call.user), list[str]()
     task = runs.task(m.Start.model_validate(call.body))

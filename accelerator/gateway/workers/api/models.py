@@ -31,10 +31,15 @@ KEY = r"^[A-Za-z0-9_.\-]{8,64}$"
 RUN_ID = r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}:[1-9][0-9]{0,17}$"
 
 
+def name_of(model: type[BaseModel]) -> str:
+    """Returns a model's name in the API's document."""
+    return model.__name__.removesuffix("Model")
+
+
 class Model(BaseModel):
     """A body of an answer; it has no other fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, model_title_generator=name_of)
 
 
 # Parameters
@@ -108,7 +113,7 @@ class Catalog(Model):
     name: str
 
 
-class Catalogs(Model):
+class CatalogsModel(Model):
     """All that the user may see."""
 
     items: list[Catalog]
@@ -128,7 +133,7 @@ class Schemas(Model):
     next: str | None = None
 
 
-class Relation(Model):
+class RelationModel(Model):
     """A table or a view."""
 
     catalog: str
@@ -140,11 +145,11 @@ class Relation(Model):
 class Relations(Model):
     """A part of a list of tables and views."""
 
-    items: list[Relation]
+    items: list[RelationModel]
     next: str | None = None
 
 
-class Column(Model):
+class ColumnModel(Model):
     """A column; its type in Spark's words, and in Iceberg's."""
 
     id: int
@@ -179,7 +184,7 @@ class Clustering(Model):
     columns: list[str]
 
 
-class Sizes(Model):
+class SizesModel(Model):
     """Of the newest snapshot; rows may be unknown, or at most so many."""
 
     rows: int | None
@@ -188,7 +193,7 @@ class Sizes(Model):
     bytes: int
 
 
-class Table(Model):
+class TableModel(Model):
     """A table at its newest snapshot."""
 
     catalog: str
@@ -200,11 +205,11 @@ class Table(Model):
     metadata_location: str
     snapshot_id: int | None
     last_updated: Millis
-    columns: list[Column]
+    columns: list[ColumnModel]
     partitioned_by: list[PartitionedBy]
     sorted_by: list[SortedBy]
     clustered_by: Clustering | None
-    sizes: Sizes
+    sizes: SizesModel
     properties: dict[str, str] = Field(description="Values that may be secrets are `***`.")
 
 
@@ -276,7 +281,7 @@ class File(Model):
     sequence_number: int | None
 
 
-class Files(Model):
+class FilesModel(Model):
     """A part of a list, of one snapshot throughout."""
 
     snapshot_id: int | None
@@ -313,7 +318,7 @@ class RefreshIndex(Model):
     index: Name
 
 
-class CompactCube(Model):
+class CompactCubeModel(Model):
     """Merge a cube's segments."""
 
     action: Literal["compact"]
@@ -328,18 +333,18 @@ class Vacuum(Model):
     full: bool = False
 
 
-class Analyze(Model):
+class AnalyzeModel(Model):
     """Say which cubes would pay for what was asked of a table."""
 
     action: Literal["analyze"]
     table: TableParts
 
 
-class Start(RootModel[RefreshCube | RefreshIndex | CompactCube | Vacuum | Analyze]):
+class Start(RootModel[RefreshCube | RefreshIndex | CompactCubeModel | Vacuum | AnalyzeModel]):
     """Work to be started: of one cube, one index or one table."""
 
 
-class Query(Model):
+class QueryModel(Model):
     """A query in Trino's SQL, with the catalog and schema that complete its names."""
 
     sql: str = Field(min_length=1, max_length=1_000_000)
@@ -347,14 +352,14 @@ class Query(Model):
     schema_: Name | None = Field(default=None, alias="schema")
 
 
-class Stream(RootModel[bytes]):
+class StreamModel(RootModel[bytes]):
     """Rows in Arrow's stream format."""
 
 
 RunState = Literal["running", "done", "partial", "failed", "cancelled", "lost", "not_due"]
 
 
-class Run(Model):
+class RunModel(Model):
     """A run of a service's task, of whatever process of the store.
 
     `partial`: it goes on in another run. `lost`: its process is gone. `not_due`: there was nothing
@@ -382,8 +387,8 @@ class Run(Model):
 class Runs(Model):
     """A part of the history, the last ones to end first; on the first one, too, what runs now."""
 
-    running: list[Run]
-    items: list[Run]
+    running: list[RunModel]
+    items: list[RunModel]
     next: str | None = None
 
 
@@ -431,21 +436,21 @@ class Cubes(Model):
     next: str | None = None
 
 
-class Indexes(Model):
+class IndexesModel(Model):
     """A part of a list of indexes."""
 
     items: list[Index]
     next: str | None = None
 
 
-class Coverage(Model):
+class CoverageModel(Model):
     """A part of a list of data files, what isn't covered first."""
 
     items: list[Covered]
     next: str | None = None
 
 
-class Statistics(Model):
+class StatisticsModel(Model):
     """A part of a list of columns."""
 
     items: list[ColumnStatistics]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from accelerator.errors import AcceleratorError, StoreError
 from accelerator.gateway.access.check import check, denied, tables_of, tables_of_index
-from accelerator.gateway.access.grants import GATEWAY, Access, Object
+from accelerator.gateway.access.grants import GATEWAY, Object, UserAccess
 from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.workers.api import models as m
 from accelerator.gateway.workers.api import paging
 from accelerator.gateway.workers.api.errors import RunEndedError, RunNotFoundError
-from accelerator.gateway.workers.api.tables import Tables
+from accelerator.gateway.workers.api.tables import TablesOfUser
 from accelerator.query.statements import nodes
 from accelerator.query.statements.nodes import Statement
 from accelerator.services.maintenance import requested_tasks
@@ -26,8 +26,8 @@ from accelerator.services.refresh.artifacts import COMPACT
 from accelerator.store import CubeRecord, IndexRecord
 from accelerator.store.journals.claims import Claims, Seen
 from accelerator.store.journals.run import CANCELLED, REFRESH
-from accelerator.store.journals.run import Run as Kept
-from accelerator.store.journals.run_history import Entry, RunHistory, id_of, parts_of_id
+from accelerator.store.journals.run import FinishedRun as Kept
+from accelerator.store.journals.run_history import RunHistory, RunRecord, id_of, parts_of_id
 from rewrite.identifiers.qualified_name import parts_of
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Of:
 class RunsOf:
     """For one request of one user."""
 
-    def __init__(self, services: Services, access: Access, user: str) -> None:
+    def __init__(self, services: Services, access: UserAccess, user: str) -> None:
         self._services, self._access, self._user = services, access, user
         self._claims = Claims(services.store.files)
         self._history, self._of = RunHistory(services.store.files), _Of(services)
@@ -120,7 +120,7 @@ class RunsOf:
         """The history, and on its first part what goes on."""
         before = paging.read(page, _LIST)
         running = list(self._running()) if before is None else []
-        items: list[m.Run] = []
+        items: list[m.RunModel] = []
         last, more = "", False
         for place, entry in self._history.newest(before or ""):
             if not self._sees(entry.key, entry.by):
@@ -133,7 +133,7 @@ class RunsOf:
         then = paging.written(_LIST, last) if more else None
         return m.Runs(running=running, items=items, next=then)
 
-    def run(self, path: m.RunPath) -> m.Run:
+    def run(self, path: m.RunPath) -> m.RunModel:
         """One run. RunNotFoundError where there is none that is known, or may be."""
         parts = parts_of_id(path.run)
         if parts is None:
@@ -143,7 +143,7 @@ class RunsOf:
             raise _unknown()
         return found
 
-    def cancel(self, path: m.RunPath) -> m.Run:
+    def cancel(self, path: m.RunPath) -> m.RunModel:
         """Asks a run to stop; it's told as it goes on until its process hears of that.
 
         RunEndedError where it isn't running.
@@ -159,20 +159,20 @@ class RunsOf:
     def task(self, start: m.Start) -> Requested:
         """The work that is asked for, where the user may do it; errors as its statement's."""
         asked, services = start.root, self._services
-        if isinstance(asked, m.Vacuum | m.Analyze):
+        if isinstance(asked, m.Vacuum | m.AnalyzeModel):
             return self._of_table(asked)
         registry = services.store.registry(fresh=True)
         if isinstance(asked, m.RefreshIndex):
             self._allow(nodes.BuildIndex(asked.index))
             return requested_tasks.refresh(services, registry.index(asked.index))
-        if isinstance(asked, m.CompactCube):
+        if isinstance(asked, m.CompactCubeModel):
             self._allow(nodes.CompactCube(asked.cube))
             return requested_tasks.compact(services, registry.named(asked.cube))
         self._allow(nodes.BuildCube(asked.cube))
         return requested_tasks.refresh(services, registry.named(asked.cube))
 
-    def _of_table(self, asked: m.Vacuum | m.Analyze) -> Requested:
-        tables = Tables(self._services, self._access)
+    def _of_table(self, asked: m.Vacuum | m.AnalyzeModel) -> Requested:
+        tables = TablesOfUser(self._services, self._access)
         catalog, schema, name = asked.table
         full = tables.full(m.TablePath(catalog=catalog, schema=schema, table=name))
         if isinstance(asked, m.Vacuum):
@@ -186,12 +186,12 @@ class RunsOf:
             return requested_tasks.vacuum(self._services, pinned, full=asked.full)
         return requested_tasks.analyze(self._services, pinned)
 
-    def newest(self, key: str) -> m.Run | None:
+    def newest(self, key: str) -> m.RunModel | None:
         """The run of that key that goes on now, or ended last; None where nothing is known."""
         seen = self._claims.seen(key)
         return None if seen is None else self._known(key, seen.epoch)
 
-    def _running(self) -> Iterator[m.Run]:
+    def _running(self) -> Iterator[m.RunModel]:
         for key in self._claims.known_keys():
             try:
                 seen = self._claims.seen(key)
@@ -202,7 +202,7 @@ class RunsOf:
             if not self._claims.may_begin(key, seen):
                 yield self._seen(key, seen)
 
-    def _known(self, key: str, epoch: int) -> m.Run:
+    def _known(self, key: str, epoch: int) -> m.RunModel:
         entry = self._history.find(key, epoch)
         if entry is not None:
             return self._ended(entry)
@@ -217,17 +217,17 @@ class RunsOf:
             return self._ended(entry)
         return self._seen(key, seen)
 
-    def _seen(self, key: str, seen: Seen) -> m.Run:
+    def _seen(self, key: str, seen: Seen) -> m.RunModel:
         """The newest claim of a key as a run."""
         state: m.RunState = "running"
         if seen.ended:
             last = Kept.from_json(seen.last)
             if last is not None and last.began_ms >= seen.began_ms:
-                return self._ended(Entry(key, seen.epoch, last, seen.by))
+                return self._ended(RunRecord(key, seen.epoch, last, seen.by))
             state = "not_due"
         elif self._claims.may_begin(key, seen):
             state = "lost"
-        return m.Run(
+        return m.RunModel(
             id=id_of(key, seen.epoch),
             key=key,
             action=self._of.action(key),
@@ -240,12 +240,12 @@ class RunsOf:
             by=seen.by,
         )
 
-    def _ended(self, entry: Entry) -> m.Run:
+    def _ended(self, entry: RunRecord) -> m.RunModel:
         run, key = entry.run, entry.key
         state: m.RunState = "partial" if run.more else "done"
         if run.code is not None or run.failures:
             state = "cancelled" if run.code == CANCELLED else "failed"
-        return m.Run(
+        return m.RunModel(
             id=entry.id,
             key=key,
             action=self._of.action(key),

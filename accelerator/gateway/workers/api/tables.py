@@ -17,7 +17,7 @@ import pyarrow as pa
 from accelerator.errors import UNFIT, UnknownTableError
 from accelerator.gateway.access.check import check, check_read, denied
 from accelerator.gateway.access.filter_listings import visible
-from accelerator.gateway.access.grants import Access, Action, Object
+from accelerator.gateway.access.grants import Action, Object, UserAccess
 from accelerator.gateway.catalog.listing import Listing
 from accelerator.gateway.catalog.masking import masked_location, masked_properties, masked_value
 from accelerator.gateway.catalog.schemas import SYSTEM, is_virtual
@@ -42,19 +42,19 @@ _CONTENT: Sequence[Literal["data", "position_deletes", "equality_deletes"]] = (
 FullName = tuple[str, ...]
 
 
-class Tables:
+class TablesOfUser:
     """For one request of one user."""
 
-    def __init__(self, services: Services, access: Access) -> None:
+    def __init__(self, services: Services, access: UserAccess) -> None:
         self._services, self._access = services, access
         self._lake = services.lake
 
     # Lists
 
-    def catalogs(self) -> m.Catalogs:
+    def catalogs(self) -> m.CatalogsModel:
         """Those that the user may see."""
         names = [one for one in self._listing().catalogs() if one != SYSTEM]
-        return m.Catalogs(items=[m.Catalog(name=one) for one in names])
+        return m.CatalogsModel(items=[m.Catalog(name=one) for one in names])
 
     def schemas(self, path: m.CatalogPath, page: m.Paging) -> m.Schemas:
         """Those of a catalog; UnknownTableError where it isn't seen."""
@@ -73,7 +73,7 @@ class Tables:
         known = listing.relations(catalog, schema)
         found, then = paging.by_name(known, page, f"tables {catalog} {schema}", lambda r: r.name)
         items = [
-            m.Relation(
+            m.RelationModel(
                 catalog=catalog,
                 schema=schema,
                 name=one.name,
@@ -111,13 +111,13 @@ class Tables:
         """The error for a table that isn't there."""
         return _unknown(f"table {'.'.join(full)}")
 
-    def table(self, path: m.TablePath) -> m.Table:
+    def table(self, path: m.TablePath) -> m.TableModel:
         """All that its newest metadata tells of it as a whole."""
         pinned = self.pinned(path)
         metadata, sizes = pinned.metadata, pinned.sizes()
         ids = {field.field_id: field for field in pinned.schema.fields}
         columns = [
-            m.Column(
+            m.ColumnModel(
                 id=one.field_id,
                 name=one.name,
                 type=one.type,
@@ -128,7 +128,7 @@ class Tables:
             for one in pinned.facts.columns
             if one.field_id in ids
         ]
-        return m.Table(
+        return m.TableModel(
             catalog=path.catalog,
             schema=path.schema_,
             name=path.table,
@@ -157,7 +157,7 @@ class Tables:
                 for one in _sorted_by(pinned)
             ],
             clustered_by=_clustered(pinned),
-            sizes=m.Sizes(
+            sizes=m.SizesModel(
                 rows=sizes.rows,
                 rows_exact=sizes.rows_exact,
                 files=sizes.files,
@@ -206,7 +206,7 @@ class Tables:
         ]
         return m.Refs(items=items)
 
-    def files(self, path: m.TablePath, page: m.Paging) -> m.Files:
+    def files(self, path: m.TablePath, page: m.Paging) -> m.FilesModel:
         """The files of one snapshot: the newest as the first part was asked for."""
         pinned = self._at(path, page, "files")
         rows, parts = _files(pinned)
@@ -229,7 +229,7 @@ class Tables:
             )
             for row in rows.slice(begin, end - begin).to_pylist()
         ]
-        return m.Files(snapshot_id=pinned.facts.snapshot_id, items=items, next=then)
+        return m.FilesModel(snapshot_id=pinned.facts.snapshot_id, items=items, next=then)
 
     def partitions(self, path: m.TablePath, page: m.Paging) -> m.Partitions:
         """The partitions of one snapshot, in the order of their values as texts."""
@@ -274,13 +274,13 @@ class Tables:
         found, then = paging.by_name(rows, page, "cubes", lambda row: str(row["cube"]))
         return m.Cubes(items=found, next=then)
 
-    def indexes(self, path: m.TablePath, page: m.Paging) -> m.Indexes:
+    def indexes(self, path: m.TablePath, page: m.Paging) -> m.IndexesModel:
         """SHOW INDEXES ON the table."""
         rows = self._told(path, nodes.ShowIndexes(self.full(path)))
         found, then = paging.by_name(rows, page, "indexes", lambda row: str(row["index"]))
-        return m.Indexes(items=found, next=then)
+        return m.IndexesModel(items=found, next=then)
 
-    def coverage(self, path: m.TablePath, page: m.CoveragePaging) -> m.Coverage:
+    def coverage(self, path: m.TablePath, page: m.CoveragePaging) -> m.CoverageModel:
         """SHOW COVERAGE ON the table, of the one cube or index where it's named."""
         pinned = self.pinned(path)
         table = self._rows(nodes.ShowCoverage(table=self.full(path)))
@@ -296,15 +296,15 @@ class Tables:
             table = table.filter(pa.array(kept, pa.bool_()))
         of = _of_state(f"coverage {page.cube!r} {page.index!r}", pinned)
         begin, end, then = paging.by_place(table.num_rows, page, of)
-        return m.Coverage(items=_plain(table.slice(begin, end - begin)), next=then)
+        return m.CoverageModel(items=_plain(table.slice(begin, end - begin)), next=then)
 
-    def statistics(self, path: m.TablePath, page: m.Paging) -> m.Statistics:
+    def statistics(self, path: m.TablePath, page: m.Paging) -> m.StatisticsModel:
         """SHOW STATISTICS of the table."""
         pinned = self.pinned(path)
         rows = _plain(self._rows(nodes.ShowStatistics(self.full(path))))
         of = _of_state("statistics", pinned)
         begin, end, then = paging.by_place(len(rows), page, of)
-        return m.Statistics(items=rows[begin:end], next=then)
+        return m.StatisticsModel(items=rows[begin:end], next=then)
 
     def recommendations(self, path: m.TablePath, page: m.Paging) -> m.Recommendations:
         """SHOW RECOMMENDATIONS FOR the table."""

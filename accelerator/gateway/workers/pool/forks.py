@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.workers.ledger import Ledger
+from accelerator.gateway.workers.ledger import StatementLedger
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """What makes libraries start no thread where they're imported: a fork has one alone."""
@@ -22,7 +22,7 @@ class NoWorkerError(AcceleratorError):
     code = "no_worker"
 
 
-class Template:
+class ForkServer:
     """The process that workers are forked from; made anew if it has died, or gives no sign.
 
     It's the parent of all workers, so it alone learns how they end, and reports it.
@@ -36,7 +36,7 @@ class Template:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._endings: dict[int, asyncio.Future[int]] = {}
 
-    async def fork(self, ledger: Ledger) -> tuple[int, socket.socket]:
+    async def fork(self, ledger: StatementLedger) -> tuple[int, socket.socket]:
         """A new worker's process id, and our end of its socket. NoWorkerError.
 
         Whoever is cancelled leaves nothing behind: an answer that stayed unread would give the next
@@ -49,7 +49,7 @@ class Template:
             forking.add_done_callback(lambda done: _forget(done, ledger))
             raise
 
-    async def _forked(self, ledger: Ledger) -> tuple[int, socket.socket]:
+    async def _forked(self, ledger: StatementLedger) -> tuple[int, socket.socket]:
         async with self._lock:
             for attempt in range(2):
                 orders = await self._alive()
@@ -157,7 +157,7 @@ class Template:
             self._process = None
 
 
-def _forget(forking: asyncio.Task[tuple[int, socket.socket]], ledger: Ledger) -> None:
+def _forget(forking: asyncio.Task[tuple[int, socket.socket]], ledger: StatementLedger) -> None:
     """Ends the worker, if there is one: nobody waits for it any more."""
     ledger.close()
     if not forking.cancelled() and forking.exception() is None:

@@ -11,16 +11,16 @@ import logging
 from contextlib import aclosing
 
 from accelerator.errors import UNFIT, SparkElsewhereError
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.pool.pool import NoWorkerError, Pool, WorkerLostError
 from accelerator.services.advisor.report import Advised
-from accelerator.services.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.services.maintenance.daemon import FinishedRound, Schedule, Vacuumed
 from accelerator.services.maintenance.prometheus import Exporter
 from accelerator.services.maintenance.prometheus_advisor import AdvisorFigures
 from accelerator.services.maintenance.prometheus_refresh import RefreshFigures
 from accelerator.services.refresh.service import Refreshed
-from accelerator.store import Line
+from accelerator.store import VacuumLine
 
 _log = logging.getLogger("accelerator.gateway")
 _PAUSE_S, _PAUSE_MAX_S = 5.0, 600.0
@@ -48,7 +48,7 @@ class Maintenance:
                             self._hear(frame.header)
                             pause = _PAUSE_S
                         else:
-                            error = Told.from_dict(frame.header.get("error"))
+                            error = TrinoError.from_dict(frame.header.get("error"))
                             if error.code == SparkElsewhereError.code and not self._spark:
                                 _log.info("the store's maintenance needs Spark from now on")
                                 self._spark, pause = True, 0.0
@@ -62,7 +62,7 @@ class Maintenance:
     def _hear(self, told: Header) -> None:
         try:
             if "ended" in told:
-                self.exporter.ended(Round(**told["ended"]))
+                self.exporter.ended(FinishedRound(**told["ended"]))
                 return
             if "refreshed" in told:
                 self._hear_refresh(Refreshed(**told["refreshed"]))
@@ -74,7 +74,7 @@ class Maintenance:
                 self._figures.lags(told["lags"])
                 return
             done = Vacuumed(**told["vacuumed"])
-            lines = tuple(Line(**line) for line in told["lines"])
+            lines = tuple(VacuumLine(**line) for line in told["lines"])
         except UNFIT as error:
             _log.error("what the store's maintenance told can't be read: %s", error)
             return

@@ -26,9 +26,9 @@ from accelerator.common.config.memory_budget import LEAST, budget
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.workers import blame, messages
 from accelerator.gateway.workers.blame import Fate
-from accelerator.gateway.workers.ledger import Ledger
+from accelerator.gateway.workers.ledger import StatementLedger
 from accelerator.gateway.workers.messages import Header
-from accelerator.gateway.workers.pool.forks import NoWorkerError, Template
+from accelerator.gateway.workers.pool.forks import ForkServer, NoWorkerError
 from accelerator.gateway.workers.pool.memory_limits import (
     ControlGroups,
     jvm_bytes,
@@ -225,7 +225,7 @@ class Pool:
 
     def __init__(self, config: Config, settings: PoolSettings) -> None:
         self._config, self.settings = config, settings
-        self._template = Template()
+        self._template = ForkServer()
         self._workers: list[Worker] = []
         self._every: set[Worker] = set()
         self._spark: asyncio.Task[Worker] | None = None
@@ -537,7 +537,7 @@ class Pool:
 
     async def _made(self, *, spark: bool = False, alone: bool = False) -> Worker:
         """A new worker; one that is `alone` runs one statement at a time, behind all others."""
-        ledger = Ledger(self.settings.threads)
+        ledger = StatementLedger(self.settings.threads)
         pid, ours = await self._template.fork(ledger)
         worker = Worker(
             pid,

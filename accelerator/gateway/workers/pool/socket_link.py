@@ -21,7 +21,7 @@ _STAGE_BYTES = 64 * 1024
 Body = bytes | bytearray
 
 
-class Link(asyncio.BufferedProtocol):
+class SocketLink(asyncio.BufferedProtocol):
     """`take` is given each message, `lost` is called once, when nothing comes any more."""
 
     def __init__(self, take: Callable[[Header, Body], None], lost: Callable[[], None]) -> None:

@@ -10,8 +10,8 @@ import logging
 from contextlib import aclosing
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.access.grants import Access
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.access.grants import UserAccess
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.gateway.workers.messages import Header
@@ -19,7 +19,7 @@ from accelerator.gateway.workers.pool.pool import Pool
 from rewrite.text.printable import one_line
 
 _log = logging.getLogger("accelerator.gateway")
-_ASKED = nodes.Run("SELECT 1")
+_ASKED = nodes.RunStatement("SELECT 1")
 _TEXT_MAX = 500
 
 
@@ -37,7 +37,7 @@ class Warming:
             async with aclosing(self._pool.run(_job(), again=True)) as frames:
                 async for frame in frames:
                     if frame.kind != "rows":
-                        told = Told.from_dict(frame.header.get("error"))
+                        told = TrinoError.from_dict(frame.header.get("error"))
                         hint = f" ({told.hint})" if told.hint else ""
                         self.failed = one_line(f"{told.message}{hint}")[:_TEXT_MAX]
         except (AcceleratorError, OSError) as error:
@@ -54,7 +54,7 @@ def _job() -> Header:
         **nodes.to_dict(_ASKED),
         "client": nodes.session_to_dict(ClientSession(user="")),
         "login": "",
-        "access": Access.all().to_json(),
+        "access": UserAccess.all().to_json(),
         "log_of": None,
         "timeout_s": 0.0,
         "accelerate": False,

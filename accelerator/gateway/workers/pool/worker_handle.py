@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.workers import blame, messages
 from accelerator.gateway.workers.backtracking import PATTERN_HINT
 from accelerator.gateway.workers.blame import Death, Fate
-from accelerator.gateway.workers.ledger import DUMP_SIGNAL, Ledger
+from accelerator.gateway.workers.ledger import DUMP_SIGNAL, StatementLedger
 from accelerator.gateway.workers.messages import Header, MessageError
-from accelerator.gateway.workers.pool.forks import NoWorkerError, Template
-from accelerator.gateway.workers.pool.socket_link import Body, Link
+from accelerator.gateway.workers.pool.forks import ForkServer, NoWorkerError
+from accelerator.gateway.workers.pool.socket_link import Body, SocketLink
 
 _log = logging.getLogger("accelerator.gateway")
 _END_S, _LOOK_S = 3.0, 0.02
@@ -92,8 +92,8 @@ class Worker:
     def __init__(
         self,
         pid: int,
-        ledger: Ledger,
-        template: Template,
+        ledger: StatementLedger,
+        template: ForkServer,
         *,
         spark: bool,
         silence_s: float,
@@ -126,7 +126,7 @@ class Worker:
         self.group: Path | None = None
         """Its control group, if it has one."""
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.link = Link(self._take, self._lost)
+        self.link = SocketLink(self._take, self._lost)
         self._ledger, self._template = ledger, template
         self._silence_s, self._changed, self._suspected = silence_s, changed, suspected
         self._orders: dict[int, Header] = {}
@@ -227,7 +227,7 @@ class Worker:
             if not self.ready.done():  # whoever waited may be gone
                 self.ready.set_result(None)
         elif kind == "failed":
-            error = Told.from_dict(header.get("error"))
+            error = TrinoError.from_dict(header.get("error"))
             self.ready.set_exception(NoWorkerError(error.message, hint=error.hint or ""))
             self.ready.exception()
         elif kind == "explained":

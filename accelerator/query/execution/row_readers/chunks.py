@@ -13,11 +13,16 @@ import pyarrow as pa
 
 from accelerator.common.arrow.spark_types import arrow_type, conform
 from accelerator.engines.duckdb.engine import NO_MAX, DuckDBEngine
-from accelerator.engines.duckdb.result_limit import Round
+from accelerator.engines.duckdb.result_limit import HeldRound
 from accelerator.iceberg.rows.position_deletes import Positions
-from accelerator.iceberg.rows.row_groups import Counted, GroupReader
+from accelerator.iceberg.rows.row_groups import GroupReader, ReadCounter
 from accelerator.planning.plans import RowsPlan
-from accelerator.query.execution.row_readers.row_group_queue import Found, Group, GroupQueue, Places
+from accelerator.query.execution.row_readers.row_group_queue import (
+    Group,
+    GroupPosition,
+    GroupQueue,
+    Places,
+)
 from rewrite.ir.expr import Column
 from rewrite.render.expressions import quote
 from rewrite.render.row_block import where_sql
@@ -29,7 +34,7 @@ class Pieces(ABC):
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
         self.plan, self._tag = plan, tag
         self._block, self._engine = plan.block, engine
-        self._round = Round(engine.held, tag)
+        self._round = HeldRound(engine.held, tag)
         self._reader = GroupReader(
             plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
         )
@@ -37,10 +42,10 @@ class Pieces(ABC):
         self._queue = GroupQueue(plan, self._reader)
         self._types = [o.expr.type or "" for o in plan.block.outputs]
         self._names = [n or "" for n in plan.names]
-        self._found = Found(plan.block.sought)
+        self._found = GroupPosition(plan.block.sought)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> ReadCounter:
         """What was read so far."""
         return self._reader.counted
 

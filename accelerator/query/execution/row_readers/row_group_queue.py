@@ -19,7 +19,7 @@ from accelerator.iceberg.rows.readable import check_readable
 from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile
 from accelerator.planning.candidates.ordered_rows import bounded_keys
 from accelerator.planning.plans import RowsPlan
-from indexes.order import Key, Place
+from indexes.order import FileOrderKey, Place
 from rewrite.ir.expr import Column
 from rewrite.types import decimal_parts
 
@@ -60,7 +60,7 @@ class Group:
         return self.file.rows(self.number, columns, numbers)
 
 
-class Found:
+class GroupPosition:
     """Where rows come from: two columns beside those that were read, under names that are free."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -127,7 +127,7 @@ class GroupQueue:
 
     def _add(self, file: OpenFile, file_first: Places) -> None:
         passing = ~judge(self._conjuncts, _GroupStatistics(file)).none_true
-        keys = [Key(file.bounds(column), direction) for column, direction in self._keys]
+        keys = [FileOrderKey(file.bounds(column), direction) for column, direction in self._keys]
         selection = self._reading.selection
         rows = None if selection is None else selection.of(file.file)
         chosen: list[BitMap | None] = [None] * len(file.groups)

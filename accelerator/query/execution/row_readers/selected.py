@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.iceberg.rows.row_groups import Counted, GroupReader, OpenFile
+from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile, ReadCounter
 from rewrite.ir.expr import Column
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def selected_rows(
     hold: Callable[[int], None],
     *,
     exact: bool = False,
-) -> tuple[pa.Table, Counted]:
+) -> tuple[pa.Table, ReadCounter]:
     """Those columns of every row that may pass, and what was read for it; deletes are applied.
 
     With `exact` of no other row: EngineError where a file can't be read so. `check` and `hold` as

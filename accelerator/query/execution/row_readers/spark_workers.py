@@ -79,7 +79,7 @@ class Sidecars:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """The files of one task."""
 
     table: AwayTable
@@ -88,7 +88,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RowsTask:
     """What is alike for all parts: where sidecars are, what is asked of them, what is read."""
 
     store_root: str
@@ -96,7 +96,7 @@ class Task:
     conjuncts: tuple[Expr, ...]
     columns: tuple[Column, ...]
 
-    def __call__(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """The rows of the part's files, in batches. OSError, ValueError, NeedsSparkError."""
         store = Store.open(self.store_root, options=self.store_options, read_only=True)
         # What can't be read rules nothing out; the driver counts it when it asks itself.
@@ -136,7 +136,9 @@ class Task:
         return ", ".join(f"{n} {c.type}" for n, c in zip(names, self.columns, strict=True))
 
 
-def parts_of(plan: RowsPlan, config: Config, workers: int) -> tuple[Task, list[Part]] | None:
+def parts_of(
+    plan: RowsPlan, config: Config, workers: int
+) -> tuple[RowsTask, list[FilePart]] | None:
     """The work of a plan that Spark runs; None where its workers shouldn't read positions."""
     reading = plan.reading
     selection = reading.selection
@@ -150,7 +152,7 @@ def parts_of(plan: RowsPlan, config: Config, workers: int) -> tuple[Task, list[P
     if any(file.file_format != "parquet" or file.deleted_by_value for file in files):
         return None
     count = min(len(files), max(1, workers * _PARTS))
-    task = Task(
+    task = RowsTask(
         config.store_root, dict(config.store_options), plan.block.conjuncts, tuple(plan.block.used)
     )
     table, heavy = plan.pinned[0], selection.heavy
@@ -163,7 +165,7 @@ def _part(
     files: tuple[LiveFile, ...],
     heavy: Sequence[HeavyIndex],
     floats: Collection[int],
-) -> Part:
+) -> FilePart:
     away = AwayTable(
         table.metadata_location,
         dict(table.io_properties),
@@ -175,4 +177,4 @@ def _part(
     for one in heavy:
         mine = {f.key: one.sidecars[f.key] for f in files if f.key in one.sidecars}
         indexes.append(Sidecars(one.record, one.type, mine))
-    return Part(away, files, tuple(indexes))
+    return FilePart(away, files, tuple(indexes))

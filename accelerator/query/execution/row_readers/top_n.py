@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from accelerator.common.arrow.spark_types import arrow_type, conform
 from accelerator.engines.duckdb.engine import FEW_ROWS, NO_MAX, DuckDBEngine
-from accelerator.engines.duckdb.result_limit import Round
+from accelerator.engines.duckdb.result_limit import HeldRound
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.rows.position_deletes import Positions
-from accelerator.iceberg.rows.row_groups import Counted, GroupReader
+from accelerator.iceberg.rows.row_groups import GroupReader, ReadCounter
 from accelerator.planning.plans import RowsPlan
 from accelerator.query.execution.row_readers.row_group_queue import (
-    Found,
     Group,
+    GroupPosition,
     GroupQueue,
     Places,
     RowPlaces,
@@ -40,7 +40,7 @@ class TopRows:
         self._plan, self._block = plan, plan.block
         self._engine, self._tag, self._bytes_max = engine, tag, bytes_max
         self._wanted = (plan.block.limit or 0) + plan.block.offset
-        self._round = Round(engine.held, tag)
+        self._round = HeldRound(engine.held, tag)
         self._reader = GroupReader(
             plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
         )
@@ -49,10 +49,10 @@ class TopRows:
         self._groups: list[Group] = []
         self._best: pa.Table | None = None
         self._last: Places | None = None
-        self._found = Found(plan.block.sought)
+        self._found = GroupPosition(plan.block.sought)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> ReadCounter:
         """What was read."""
         return self._reader.counted
 

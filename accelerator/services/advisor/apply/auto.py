@@ -35,16 +35,16 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import CatalogError
 from accelerator.query.statements.nodes import CreateCube, CreateIndex, Statement
-from accelerator.services.advisor.analyze import Budget
+from accelerator.services.advisor.analyze import AdviceBudget
 from accelerator.services.advisor.apply.apply import OPEN, Done, Execute, apply
 from accelerator.services.advisor.apply.make import Making
 from accelerator.services.advisor.apply.record import Recorder, entry, now_ms
 from accelerator.services.advisor.cost_model import merged_bytes
 from accelerator.services.advisor.ddl import advised
-from accelerator.services.advisor.report import Advised, Step
+from accelerator.services.advisor.report import Advised, AppliedStep
 from accelerator.services.advisor.results import Results
 from accelerator.services.advisor.workload.digests import digest_of, record_digest
-from accelerator.store.journals.ledger import Applied, By, State
+from accelerator.store.journals.ledger import AppliedAdvice, By, State
 from cubes.definition import from_dict
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class AutoRun:
         self.services, self.execute, self._stop = services, execute, stop
         self.making = Making(services, execute, report, stop)
         self.recorder = Recorder(services)
-        self._steps: list[Step] = []
+        self._steps: list[AppliedStep] = []
         self._skipped: Counter[str] = Counter()
         self._errors: list[AcceleratorError] = []
         self._left = False
@@ -122,7 +122,7 @@ class AutoRun:
     def _advice(self) -> Advice | None:
         """None where the log has nothing to advise from."""
         config = self.services.config
-        budget = Budget(
+        budget = AdviceBudget(
             bytes=config.advisor_bytes_max,
             build_minutes=config.advisor_build_minutes,
             keep_days=config.advisor_keep_days,
@@ -162,7 +162,7 @@ class AutoRun:
                 with self._step(one.id, one.action, one.table, one.name):
                     self._finished(one)
 
-    def _finished(self, one: Applied) -> None:
+    def _finished(self, one: AppliedAdvice) -> None:
         began, record = time.perf_counter(), self.making.live(one.artifact_id)
         if one.drops:
             if record is None:
@@ -278,9 +278,9 @@ class AutoRun:
             self._errors.append(failed)
         seconds = round(time.perf_counter() - began, 3)
         told = (None, None) if error is None else (error.message, error.code)
-        self._steps.append(Step(id, action, table, name, seconds, *told))
+        self._steps.append(AppliedStep(id, action, table, name, seconds, *told))
 
-    def undone(self, one: Applied, error: AcceleratorError, seconds: float) -> None:
+    def undone(self, one: AppliedAdvice, error: AcceleratorError, seconds: float) -> None:
         """Writes down that it failed after so long; what has nothing built isn't left.
 
         What somebody has dropped while it was made counts as made: he doesn't want it.
@@ -334,7 +334,9 @@ class _Marked:
         return self._run.execute(statement)
 
 
-def _ended(one: Applied, state: State, *, reason: str = "", seconds: float = 0.0) -> Applied:
+def _ended(
+    one: AppliedAdvice, state: State, *, reason: str = "", seconds: float = 0.0
+) -> AppliedAdvice:
     return replace(
         one,
         state=state,

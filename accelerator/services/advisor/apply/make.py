@@ -17,7 +17,7 @@ from accelerator.common.config import refresh_schedule
 from accelerator.errors import CubeNotFoundError, IndexNotFoundError
 from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import CompactCube, CreateCube, CreateIndex
-from accelerator.services.refresh.artifacts import Told
+from accelerator.services.refresh.artifacts import BuildProgress
 from accelerator.store import CubeRecord, IndexRecord
 from accelerator.store.journals import ledger
 
@@ -41,7 +41,7 @@ class Making:
         self, services: Services, execute: Execute, report: Reported, stop: threading.Event
     ) -> None:
         self._services, self._execute = services, execute
-        self._told, self._stop = Told(report), stop
+        self._told, self._stop = BuildProgress(report), stop
 
     def live(self, id: str) -> Live | None:
         """The cube or index of that id, if there is one."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.errors import AcceleratorError, StoreError
 from accelerator.services.advisor.workload.workload import now_utc, run_ms
 from accelerator.store.journals import ledger
-from accelerator.store.journals.ledger import Applied, By, State
+from accelerator.store.journals.ledger import AppliedAdvice, By, State
 from accelerator.store.journals.medians import MedianRange, first_runs, median_range
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, look
 
@@ -61,7 +61,7 @@ class Recorder:
         except StoreError as error:
             _log.warning("that %s was applied can't be written down: %s", one.id, error.message)
 
-    def write(self, made: Applied, shapes: tuple[str, ...] = ()) -> None:
+    def write(self, made: AppliedAdvice, shapes: tuple[str, ...] = ()) -> None:
         """Adds the entry, or takes the place of the one of its key. StoreError.
 
         `shapes` are those of statements for which what is dropped was made.
@@ -72,16 +72,16 @@ class Recorder:
         is_vain = made.drops and made.reason.startswith(ledger.UNPAID) and made.state == "done"
         vain = shapes if is_vain else ()
 
-        def changed(known: ledger.Ledger) -> ledger.Ledger:
+        def changed(known: ledger.AdviceLedger) -> ledger.AdviceLedger:
             return known.with_raw(raw_ms, raw_runs).with_vain(vain, made.ended_ms).with_entry(made)
 
         ledger.change(self.services.store.files, changed)
 
-    def forget(self, made: Applied) -> None:
+    def forget(self, made: AppliedAdvice) -> None:
         """Takes the entry out: nothing came of it. StoreError."""
         ledger.change(self.services.store.files, lambda known: known.without(made.key))
 
-    def ended(self, made: Applied, one: Recommendation, seconds: float) -> Applied:
+    def ended(self, made: AppliedAdvice, one: Recommendation, seconds: float) -> AppliedAdvice:
         """The entry of what has been done, which took so many seconds."""
         found = one.cube_id or one.object_id or artifact_id(self.services, one)
         return replace(
@@ -125,9 +125,9 @@ def raw_medians(rows: Sequence[Mapping[str, Any]]) -> dict[str, MedianRange]:
     return {shape: one for shape, one in found.items() if one is not None}
 
 
-def entry(one: Recommendation, by: By, state: State) -> Applied:
+def entry(one: Recommendation, by: By, state: State) -> AppliedAdvice:
     """What is known when its work begins."""
-    return Applied(
+    return AppliedAdvice(
         key=uuid.uuid4().hex,
         id=one.id,
         action=one.action,

@@ -21,7 +21,7 @@ from accelerator.services.advisor.cubes.cube_select import (
     name_of,
     star,
 )
-from accelerator.services.advisor.workload.queries import Asked
+from accelerator.services.advisor.workload.queries import WorkloadQuery
 from accelerator.store.journals.advice import DDL_MAX
 from cubes.definition import CubeDefinition, define
 from cubes.match.match import match
@@ -45,7 +45,7 @@ _KEYS_MAX = 24
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CubeCandidate:
     """A cube that may be made: its star, the text of it, and what that means once bound."""
 
     name: str
@@ -55,7 +55,7 @@ class Candidate:
     cube: CubeDefinition
 
 
-def made(star: Block, bind: Bind) -> Candidate | None:
+def made(star: Block, bind: Bind) -> CubeCandidate | None:
     """The candidate of a star; None where SQL or cubes can't have it."""
     try:
         select = Select(star, star.occurrences[0])
@@ -65,10 +65,10 @@ def made(star: Block, bind: Bind) -> Candidate | None:
         return None
     if len(text) + _NAME_MAX > DDL_MAX:
         return None
-    return Candidate(name_of(star), star, text, select.name(), cube)
+    return CubeCandidate(name_of(star), star, text, select.name(), cube)
 
 
-def base(block: Block, rows: Sequence[int], bind: Bind) -> Candidate | None:
+def base(block: Block, rows: Sequence[int], bind: Bind) -> CubeCandidate | None:
     """The cube that one block wants, which is proven to answer it; None where there is none."""
     for fact in facts_of(block, rows):
         for distinct in (False, True):
@@ -85,11 +85,11 @@ def base(block: Block, rows: Sequence[int], bind: Bind) -> Candidate | None:
 
 
 def candidates(
-    bases: Mapping[str, tuple[Candidate, float]],
+    bases: Mapping[str, tuple[CubeCandidate, float]],
     bind: Bind,
     size: Callable[[Block], float | None],
     check: Callable[[], None],
-) -> list[Candidate]:
+) -> list[CubeCandidate]:
     """The bases and merges of them, those that took longest first merged first.
 
     `bases` by name, with what the blocks of each take. `size` gives about the bytes of a star's
@@ -101,7 +101,7 @@ def candidates(
     sizes = {one.name: size(one.star) for one in found.values()}
     seen, level = set(found), firsts
     while level and len(found) < CANDIDATES_MAX and len(seen) < _TRIED_MAX:
-        fresh: list[Candidate] = []
+        fresh: list[CubeCandidate] = []
         for one, other in _pairs(level, firsts):
             check()
             both = _both(one, other)
@@ -133,11 +133,11 @@ def _is_smaller(both: float | None, *parts: float | None) -> bool:
 
 
 def _pairs(
-    level: Sequence[Candidate], firsts: Sequence[Candidate]
-) -> Iterator[tuple[Candidate, Candidate]]:
+    level: Sequence[CubeCandidate], firsts: Sequence[CubeCandidate]
+) -> Iterator[tuple[CubeCandidate, CubeCandidate]]:
     """Each of the level with each base, those that have most dimensions in common first."""
     if level is firsts:
-        pairs: Iterable[tuple[Candidate, Candidate]] = combinations(level, 2)
+        pairs: Iterable[tuple[CubeCandidate, CubeCandidate]] = combinations(level, 2)
     else:
         pairs = ((one, other) for one in level for other in firsts)
     ranked = sorted(
@@ -147,14 +147,14 @@ def _pairs(
     yield from ((one, other) for _, _, one, other in ranked)
 
 
-def _alike(one: Candidate, other: Candidate) -> float:
+def _alike(one: CubeCandidate, other: CubeCandidate) -> float:
     """Which share of their dimensions two have in common."""
     mine, theirs = set(key_names(one.star)), set(key_names(other.star))
     every = len(mine | theirs)
     return len(mine & theirs) / every if every else 1.0
 
 
-def _both(one: Candidate, other: Candidate) -> Block | None:
+def _both(one: CubeCandidate, other: CubeCandidate) -> Block | None:
     try:
         both = merged(one.star, other.star)
     except DeclinedError:
@@ -163,7 +163,7 @@ def _both(one: Candidate, other: Candidate) -> Block | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CandidateMatch:
     """That a cube answers a block; `columns` are those of its stored ones that are read."""
 
     asked: int
@@ -171,8 +171,8 @@ class Answer:
 
 
 def answers(
-    cube: CubeDefinition, asked: Sequence[Asked], holds: Callable[[Match], bool]
-) -> list[Answer]:
+    cube: CubeDefinition, asked: Sequence[WorkloadQuery], holds: Callable[[Match], bool]
+) -> list[CandidateMatch]:
     """The blocks that the cube answers, by their numbers; `holds` says whether its needs do."""
     found = []
     for number, one in enumerate(asked):
@@ -183,5 +183,5 @@ def answers(
         except DeclinedError:
             continue
         if isinstance(proof, Match) and not proof.delta and holds(proof):
-            found.append(Answer(number, proof.stored))
+            found.append(CandidateMatch(number, proof.stored))
     return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from accelerator.errors import AcceleratorError
 from accelerator.services.advisor.choose import Option, saved
 from accelerator.services.advisor.cost_model import (
-    Rates,
+    ReadRates,
     build_seconds,
     cube_bytes,
     merged_bytes,
@@ -22,15 +22,15 @@ from accelerator.services.advisor.cost_model import (
     read_share,
 )
 from accelerator.services.advisor.cubes.candidates import (
-    Answer,
-    Candidate,
+    CandidateMatch,
+    CubeCandidate,
     answers,
     candidates,
     made,
 )
 from accelerator.services.advisor.cubes.cube_select import key_names, merged
 from accelerator.services.advisor.cubes.table_profile import Profile
-from accelerator.services.advisor.workload.queries import Asked
+from accelerator.services.advisor.workload.queries import WorkloadQuery
 from cubes.match.match import match
 from cubes.match_result import Match
 from rewrite.ir.block import Block, Occurrence, equal_columns
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from accelerator.store import CubeRecord, IndexRecord, SegmentRecord
     from cubes.definition import CubeDefinition
 
-Bases = Mapping[str, tuple[Candidate, float]]
+Bases = Mapping[str, tuple[CubeCandidate, float]]
 """Candidates by name, each with what the blocks take that want it."""
 PAYS_DAYS = 30
 """A cube that doesn't spare the time of its build within so many days isn't offered."""
@@ -63,8 +63,8 @@ class Offer:
 
     option: Option
     cube: CubeDefinition
-    answers: Sequence[Answer]
-    candidate: Candidate | None = None
+    answers: Sequence[CandidateMatch]
+    candidate: CubeCandidate | None = None
     record: CubeRecord | None = None
     droppable: bool = False
     why: str = ""
@@ -72,13 +72,13 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Scope:
+class AnalysisScope:
     """What one analysis works with. `note` is told what people should know; `check` stops."""
 
     services: Services
     pin: Pin
     workload: Workload
-    rates: Rates
+    rates: ReadRates
     now: datetime
     keep: timedelta
     counts: timedelta
@@ -118,7 +118,9 @@ def pays(option: Option) -> bool:
 class FactOffers:
     """Of one fact; `asked` are its blocks, which are numbered from `first` on."""
 
-    def __init__(self, scope: Scope, fact: str, asked: Sequence[Asked], first: int) -> None:
+    def __init__(
+        self, scope: AnalysisScope, fact: str, asked: Sequence[WorkloadQuery], first: int
+    ) -> None:
         self._scope, self._fact, self._asked, self._first = scope, fact, asked, first
 
     def existing(self) -> list[Offer]:
@@ -177,7 +179,7 @@ class FactOffers:
         if unknown:
             scope.note(f"{unknown} possible cubes were left out: their size can't be told here")
 
-    def _candidate(self, candidate: Candidate, cells: int, profile: Profile) -> Offer:
+    def _candidate(self, candidate: CubeCandidate, cells: int, profile: Profile) -> Offer:
         cube, own = candidate.cube, candidate.star
         found = answers(cube, self._asked, _holds(profile, profile.places(own) or []))
         tables = [one for one in map(self._scope.table, own.occurrences) if one is not None]
@@ -193,7 +195,7 @@ class FactOffers:
         self,
         name: str,
         cube: CubeDefinition,
-        found: Sequence[Answer],
+        found: Sequence[CandidateMatch],
         size: float,
         build_s: float,
     ) -> Offer:
@@ -229,7 +231,7 @@ class FactOffers:
             scope.note(f"{known[0].facts.name} can't be read here: {str(error)[:200]}")
             return None
 
-    def _ordered(self, candidate: Candidate, profile: Profile) -> Candidate:
+    def _ordered(self, candidate: CubeCandidate, profile: Profile) -> CubeCandidate:
         """With its dimensions as its rows are sorted: what predicates name first, in long runs.
 
         So filters leave out row groups, and most columns take little.
@@ -280,7 +282,7 @@ def _counted(segments: Sequence[SegmentRecord]) -> Callable[[Match], bool]:
     return holds
 
 
-def _is_there(cube: CubeDefinition, candidate: Candidate, existing: Sequence[Offer]) -> bool:
+def _is_there(cube: CubeDefinition, candidate: CubeCandidate, existing: Sequence[Offer]) -> bool:
     """Whether a cube that exists has all that the candidate would, by no more dimensions."""
     for one in existing:
         if len(one.cube.dimensions) > len(cube.dimensions) or not one.option.bytes:

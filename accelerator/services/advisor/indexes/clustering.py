@@ -21,8 +21,12 @@ from accelerator.errors import UNFIT
 from accelerator.services.advisor.choose import Option
 from accelerator.services.advisor.cost_model import order_seconds, per_day
 from accelerator.services.advisor.cubes.row_sample import sampled_rows
-from accelerator.services.advisor.indexes.clustering_simulation import Layout, Values, layouts
-from accelerator.services.advisor.indexes.options import FactAccess, State
+from accelerator.services.advisor.indexes.clustering_simulation import (
+    ClusteringOrder,
+    Values,
+    layouts,
+)
+from accelerator.services.advisor.indexes.options import FactAccess, FactReads
 from accelerator.services.advisor.workload.filters import FAILS
 from accelerator.services.clustering.options import file_bytes
 from accelerator.services.clustering.order import PROPERTY, Order, OrderKey
@@ -33,7 +37,7 @@ from rewrite.ir.expr import Column
 if TYPE_CHECKING:
     from accelerator.artifacts.relate.path import Path
     from accelerator.iceberg import PinnedTable
-    from accelerator.services.advisor.cubes.options import Scope
+    from accelerator.services.advisor.cubes.options import AnalysisScope
 
 KEYS_MAX = 6
 GAIN_MIN = 0.2
@@ -67,7 +71,12 @@ class FactOrder:
     """Of one fact; `access` knows its statements and what they read."""
 
     def __init__(
-        self, scope: Scope, fact: PinnedTable, access: FactAccess, first: int, row_group: int
+        self,
+        scope: AnalysisScope,
+        fact: PinnedTable,
+        access: FactAccess,
+        first: int,
+        row_group: int,
     ) -> None:
         self._scope, self._fact, self._access = scope, fact, access
         self._first, self._row_group = first, row_group
@@ -101,7 +110,7 @@ class FactOrder:
         best = max(able, key=pays, default=None)
         return None if best is None or best.order.id == order_id(self._fact.properties) else best
 
-    def _keys(self, state: State) -> dict[int, OrderKey]:
+    def _keys(self, state: FactReads) -> dict[int, OrderKey]:
         """Columns that rows may be ordered by, those first whose statements take longest."""
         weights: dict[int, float] = {}
         for one in state.filtered:
@@ -139,7 +148,7 @@ class FactOrder:
             for one in self._access.standing
         )
 
-    def _values(self, keys: Mapping[int, OrderKey], state: State, most: int) -> Values:
+    def _values(self, keys: Mapping[int, OrderKey], state: FactReads, most: int) -> Values:
         """A sample, of so many rows, of what statements filter by."""
         scope, fact = self._scope, self._fact
         relates: dict[int, Path] = {n: k.path for n, k in keys.items() if k.path is not None}
@@ -165,11 +174,11 @@ class FactOrder:
 
     def _simulated(
         self,
-        layout: Layout,
+        layout: ClusteringOrder,
         keys: Mapping[int, OrderKey],
         values: Values,
         parts: int,
-        state: State,
+        state: FactReads,
     ) -> Ordered | None:
         """None where it doesn't surely pay."""
         scope = self._scope

@@ -32,23 +32,23 @@ _FLOATS = frozenset({"float", "double"})
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClusteringOrder:
     """An order, by ids of columns."""
 
     curve: Curve
     keys: tuple[int, ...]
 
 
-def layouts(keys: Sequence[int]) -> Iterator[Layout]:
+def layouts(keys: Sequence[int]) -> Iterator[ClusteringOrder]:
     """Orders to try of columns, those that are asked for most first.
 
     >>> [(one.curve, one.keys) for one in layouts([3, 5])]
     [('sort', (3,)), ('sort', (5,)), ('hilbert', (3, 5))]
     """
-    yield from (Layout("sort", (key,)) for key in keys)
+    yield from (ClusteringOrder("sort", (key,)) for key in keys)
     for size in range(2, min(len(keys), _CURVED_MAX) + 1):
         for some in combinations(keys[:_CURVED_MAX], size):
-            yield Layout("hilbert", some)
+            yield ClusteringOrder("hilbert", some)
 
 
 class Values:
@@ -60,13 +60,15 @@ class Values:
         self._codes = {number: _coded(*each) for number, each in columns.items()}
         self.rows = len(next(iter(self._arrays.values()), ()))
 
-    def touched(self, layout: Layout, parts: int, asked: Sequence[Sequence[Expr]]) -> list[float]:
+    def touched(
+        self, layout: ClusteringOrder, parts: int, asked: Sequence[Sequence[Expr]]
+    ) -> list[float]:
         """Under each of these conjunctions the share of the parts that are read."""
         count = max(1, min(parts, self.rows // PART_ROWS_MIN))
         statistics = self._cut(self._order(layout), count)
         return [float((~judge(own, statistics).none_true).mean()) for own in asked]
 
-    def _order(self, layout: Layout) -> npt.NDArray[np.int64]:
+    def _order(self, layout: ClusteringOrder) -> npt.NDArray[np.int64]:
         """The rows' numbers as they would lie."""
         if layout.curve == "sort":
             codes = [self._codes[key].codes for key in reversed(layout.keys)]

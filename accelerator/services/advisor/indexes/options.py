@@ -18,9 +18,14 @@ from accelerator.planning.survey import Survey
 from accelerator.services.advisor.choose import Option, saved
 from accelerator.services.advisor.cost_model import index_seconds, per_day
 from accelerator.services.advisor.indexes.selectivity import Reach, Touched, share
-from accelerator.services.advisor.indexes.trial_build import Planned, Sample, Trial, sample_of
-from accelerator.services.advisor.workload.filters import FAILS, Filtered, Filters, Possible
-from accelerator.services.advisor.workload.queries import Asked
+from accelerator.services.advisor.indexes.trial_build import (
+    FileSample,
+    Planned,
+    TrialIndexes,
+    sample_of,
+)
+from accelerator.services.advisor.workload.filters import FAILS, FactFilters, Filtered, Possible
+from accelerator.services.advisor.workload.queries import WorkloadQuery
 from accelerator.store import BESIDE
 from indexes.domains import NotIndexableError, domain_of
 from indexes.kind import OptionError
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from accelerator.artifacts.relate.path import Path
     from accelerator.artifacts.sidecars.probe import TableIndexes
     from accelerator.iceberg import PinnedTable
-    from accelerator.services.advisor.cubes.options import Scope
+    from accelerator.services.advisor.cubes.options import AnalysisScope
     from accelerator.store import IndexRecord
     from rewrite.facts import ColumnFacts
 
@@ -73,7 +78,7 @@ def kinds_for(question: Question, type_: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Access:
+class IndexAccess:
     """An option of indexes, and for which of the fact's blocks: the share that each leaves.
 
     `relates` are the relate columns that have to be added for it.
@@ -102,13 +107,13 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class State:
+class FactReads:
     """What one fact's statements read now, of a sample of its files; by the block's number.
 
     `there` are the fields that have an index.
     """
 
-    sample: Sample
+    sample: FileSample
     reach: Reach
     indexes: TableIndexes | None
     filtered: tuple[Filtered, ...]
@@ -119,9 +124,11 @@ class State:
 class FactAccess:
     """Of one fact; `asked` are its blocks, which are numbered from `first` on."""
 
-    def __init__(self, scope: Scope, fact: PinnedTable, asked: Sequence[Asked], first: int) -> None:
+    def __init__(
+        self, scope: AnalysisScope, fact: PinnedTable, asked: Sequence[WorkloadQuery], first: int
+    ) -> None:
         self._scope, self._fact, self._asked, self._first = scope, fact, asked, first
-        self.filters = Filters(scope.services, scope.pin, fact)
+        self.filters = FactFilters(scope.services, scope.pin, fact)
         self.state = self._state()
 
     # What there is.
@@ -165,7 +172,7 @@ class FactAccess:
             self._scope.check()
             return False
 
-    def _existing(self, sample: Sample, only: IndexRecord | None = None) -> TableIndexes | None:
+    def _existing(self, sample: FileSample, only: IndexRecord | None = None) -> TableIndexes | None:
         """The indexes that there are, or the only one that counts, over the sample."""
         services, facts = self._scope.services, self._fact.facts
         records = self._records if only is None else (only,)
@@ -177,7 +184,7 @@ class FactAccess:
         version = services.store.table(facts.uuid)
         return services.indexes.over(sample.statistics, facts, mine, version, relates)
 
-    def _state(self) -> State | None:
+    def _state(self) -> FactReads | None:
         """None where nobody filters, or nothing of the table can be looked at."""
         scope, fact = self._scope, self._fact
         try:
@@ -202,9 +209,9 @@ class FactAccess:
             scope.check()
             scope.note(f"{fact.facts.name} can't be read here: {str(error)[:200]}")
             return None
-        return State(sample, reach, indexes, tuple(kept), now, there)
+        return FactReads(sample, reach, indexes, tuple(kept), now, there)
 
-    def _is_doubtful(self, one: Filtered, sample: Sample) -> bool:
+    def _is_doubtful(self, one: Filtered, sample: FileSample) -> bool:
         """Whether plain Spark's own answer depends on what is left out, so that nothing is."""
         asked = Survey(sample.statistics, one.own)
         real = [e for e in one.own if all(c.field_id > 0 for c in columns(e))]
@@ -212,7 +219,7 @@ class FactAccess:
 
     # What may be made.
 
-    def offers(self) -> list[Access]:
+    def offers(self) -> list[IndexAccess]:
         """Indexes that may be made and pay, then pairs of them."""
         state = self.state
         if state is None:
@@ -223,7 +230,7 @@ class FactAccess:
             return []
         try:
             dimensions = scope.services.dimensions
-            trial = Trial(self._fact, state.sample, planned, dimensions, scope.check)
+            trial = TrialIndexes(self._fact, state.sample, planned, dimensions, scope.check)
         except FAILS as error:
             scope.check()
             scope.note(f"no index of {self._fact.facts.name} is tried: {str(error)[:200]}")
@@ -240,7 +247,7 @@ class FactAccess:
         pairs = [self._access(state, trial, two) for two in self._pairs(found)]
         return [*found, *(p for p in pairs if p is not None and self._is_joint(p, found))]
 
-    def _able(self, state: State, trial: Trial, planned: Sequence[Planned]) -> State:
+    def _able(self, state: FactReads, trial: TrialIndexes, planned: Sequence[Planned]) -> FactReads:
         """Without blocks that all of these indexes together would spare too little.
 
         Fewer of them never leave out more, so they needn't be asked one after the other.
@@ -257,7 +264,7 @@ class FactAccess:
                     kept.append(one)
         return replace(state, filtered=tuple(kept))
 
-    def _planned(self, state: State) -> list[Planned]:
+    def _planned(self, state: FactReads) -> list[Planned]:
         """Indexes to try, those first whose statements take longest."""
         weights: dict[tuple[int, str], float] = {}
         for one in state.filtered:
@@ -314,7 +321,9 @@ class FactAccess:
         known = self._fact.sketched().get(number)
         return known is not None and known.distinct > self._fact.rows_told / 2
 
-    def _access(self, state: State, trial: Trial, planned: tuple[Planned, ...]) -> Access | None:
+    def _access(
+        self, state: FactReads, trial: TrialIndexes, planned: tuple[Planned, ...]
+    ) -> IndexAccess | None:
         """None where it doesn't pay."""
         scope, ids = self._scope, {one.column.field_id for one in planned}
         indexes = trial.indexes(planned, state.indexes)
@@ -344,10 +353,10 @@ class FactAccess:
         if saved([option]) * PAYS_DAYS <= option.build_s * 1000:
             return None
         relates = {number: one for number, one in self.filters.possible.items() if number in ids}
-        return Access(option, self._fact, planned, leaves, relates, sizes, seconds)
+        return IndexAccess(option, self._fact, planned, leaves, relates, sizes, seconds)
 
     def _adds_little(
-        self, state: State, planned: Sequence[Planned], saves: Mapping[int, float]
+        self, state: FactReads, planned: Sequence[Planned], saves: Mapping[int, float]
     ) -> bool:
         """Whether indexes that exist on these columns spare nearly all that is spared with these.
 
@@ -364,12 +373,12 @@ class FactAccess:
                 spared += per_day(ms, one.asked.weight, scope.workload.days)
         return spared >= _AS_GOOD * (spared + sum(saves.values()))
 
-    def _seconds(self, one: Planned, sample: Sample) -> float:
+    def _seconds(self, one: Planned, sample: FileSample) -> float:
         every = row_width(column.type for column in self._fact.facts.columns)
         own = row_width([one.column.type]) / max(every, 1)
         return index_seconds(one.kind, sample.of_rows, sample.of_bytes * min(1.0, own))
 
-    def _pairs(self, found: Sequence[Access]) -> Iterator[tuple[Planned, ...]]:
+    def _pairs(self, found: Sequence[IndexAccess]) -> Iterator[tuple[Planned, ...]]:
         """Of each block the two columns' best indexes that spare it most."""
         if self.state is None:
             return
@@ -387,7 +396,7 @@ class FactAccess:
                 seen.add(names)
                 yield two
 
-    def _is_joint(self, pair: Access, found: Sequence[Access]) -> bool:
+    def _is_joint(self, pair: IndexAccess, found: Sequence[IndexAccess]) -> bool:
         """Whether it spares some block clearly more than either of its indexes does."""
         alone = [one.option.saves for one in found if one.planned[0] in pair.planned]
         return any(
@@ -396,10 +405,10 @@ class FactAccess:
         )
 
 
-def _without_wasteful(found: Sequence[Access]) -> list[Access]:
+def _without_wasteful(found: Sequence[IndexAccess]) -> list[IndexAccess]:
     """Without single indexes that another one on the column nearly replaces, in half the bytes."""
 
-    def replaces(one: Access, other: Access) -> bool:
+    def replaces(one: IndexAccess, other: IndexAccess) -> bool:
         if one.planned[0].column.field_id != other.planned[0].column.field_id:
             return False
         mine, theirs = one.option.saves, other.option.saves

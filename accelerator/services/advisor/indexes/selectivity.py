@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from accelerator.artifacts.sidecars.probe import TableIndexes
     from accelerator.iceberg import PinnedTable
     from accelerator.iceberg.rows.row_groups import OpenFile
-    from accelerator.services.advisor.indexes.trial_build import Sample
+    from accelerator.services.advisor.indexes.trial_build import FileSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Touched:
     files: int
 
 
-class _Groups:
+class _RowGroupStatistics:
     """What a file's footer says of its row groups, as statistics."""
 
     def __init__(self, opened: OpenFile, named: Mapping[int, Column]) -> None:
@@ -56,7 +56,7 @@ class Reach:
     def __init__(
         self,
         pinned: PinnedTable,
-        sample: Sample,
+        sample: FileSample,
         named: Sequence[Column],
         check: Callable[[], None],
     ) -> None:
@@ -93,7 +93,7 @@ class Reach:
         """Row groups of the file that may hold a match, by its footer."""
         key = own, place
         if key not in self._groups:
-            groups = _Groups(self._opened[place], self._named)
+            groups = _RowGroupStatistics(self._opened[place], self._named)
             self._groups[key] = ~judge(own, groups).none_true
         return self._groups[key]
 

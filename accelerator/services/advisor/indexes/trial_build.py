@@ -17,7 +17,13 @@ import numpy as np
 from accelerator.artifacts.relate.index_validity import PinnedRelate, dimensions_of, key_columns
 from accelerator.artifacts.sidecars import records
 from accelerator.artifacts.sidecars.probe import IndexFiles, TableIndexes, tables_over
-from accelerator.builds.sidecars.task import FileWork, Running, Source, Wanted, index_files
+from accelerator.builds.sidecars.task import (
+    FileWork,
+    IndexRequest,
+    RunningIndex,
+    TaskInput,
+    index_files,
+)
 from accelerator.services.advisor.cubes.row_sample import spread
 from accelerator.store import IndexRecord, SegmentRecord
 from indexes.kind import Options, Read
@@ -59,7 +65,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Sample:
+class FileSample:
     """Some of a table's live files. `whole`: these are all of them, and nothing is estimated."""
 
     statistics: FileStatistics
@@ -85,7 +91,7 @@ class Sample:
         return max(1.0, self.of_rows / max(self.rows, 1))
 
 
-def sample_of(pinned: PinnedTable) -> Sample | None:
+def sample_of(pinned: PinnedTable) -> FileSample | None:
     """Files from all over the table; None where none is small enough, or there are none."""
     statistics = pinned.statistics()
     counts = statistics.rows
@@ -106,7 +112,7 @@ def sample_of(pinned: PinnedTable) -> Sample | None:
     some = statistics.some(chosen)
     files = some.source.live(np.ones(len(some), dtype=bool))
     of_rows = int(counts[counts > 0].sum())
-    return Sample(some, files, rows, of_rows, int(sizes.sum()), len(counts))
+    return FileSample(some, files, rows, of_rows, int(sizes.sum()), len(counts))
 
 
 def _mixed(places: Sequence[int]) -> list[int]:
@@ -115,7 +121,7 @@ def _mixed(places: Sequence[int]) -> list[int]:
     return [places[i] for i in order]
 
 
-class Kept(IndexFiles):
+class MemoryIndexFiles(IndexFiles):
     """Artifacts that are kept in memory under their names."""
 
     def __init__(self) -> None:
@@ -144,20 +150,20 @@ class Kept(IndexFiles):
         return lambda offset, length: data[offset : offset + length]
 
 
-class _Trying(Running):
+class _Trying(RunningIndex):
     """An index of one file, whose sidecar stays in memory."""
 
-    def __init__(self, kept: Kept, *told: Any) -> None:
+    def __init__(self, kept: MemoryIndexFiles, *told: Any) -> None:
         super().__init__(*told)
         self._kept = kept
 
     def written(self, path: str, data: bytes) -> str:
-        """See `Running`."""
+        """See `RunningIndex`."""
         return self._kept.write(path, data)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialOutcome:
     """What came of an index: its records, and their bytes."""
 
     record: IndexRecord
@@ -165,7 +171,7 @@ class Tried:
     bytes: int
 
 
-class Trial:
+class TrialIndexes:
     """Indexes over a sample of a table's files. Reads these on being made, each once.
 
     `check` is called again and again, and raises what ends the work. OSError, Arrow's errors and
@@ -175,25 +181,25 @@ class Trial:
     def __init__(
         self,
         pinned: PinnedTable,
-        sample: Sample,
+        sample: FileSample,
         planned: Sequence[Planned],
         dimensions: Dimensions,
         check: Callable[[], None],
     ) -> None:
-        self._pinned, self.sample, self._kept = pinned, sample, Kept()
+        self._pinned, self.sample, self._kept = pinned, sample, MemoryIndexFiles()
         self._relates = {
             one.path.column.id: PinnedRelate(one.path, pinned, dimensions)
             for one in planned
             if one.path is not None
         }
-        self.tried: Mapping[str, Tried] = self._built(planned, dimensions, check)
+        self.tried: Mapping[str, TrialOutcome] = self._built(planned, dimensions, check)
 
     def _built(
         self, planned: Sequence[Planned], dimensions: Dimensions, check: Callable[[], None]
-    ) -> dict[str, Tried]:
+    ) -> dict[str, TrialOutcome]:
         pinned = self._pinned
         paths = {number: one.path for number, one in self._relates.items()}
-        source = Source(
+        source = TaskInput(
             pinned.metadata_location,
             dict(pinned.io_properties),
             "",
@@ -202,7 +208,7 @@ class Trial:
             {number: dimensions.lookup(path) for number, path in paths.items()},
         )
         wanted = [
-            Wanted(
+            IndexRequest(
                 one.name,
                 one.kind,
                 one.options,
@@ -224,12 +230,12 @@ class Trial:
             indexed = tuple(answer.indexed[place] for answer in answers)
             if not any(each.light or each.sidecar for each in indexed):
                 continue
-            made = records.Made(files, indexed)
+            made = records.IndexJobResult(files, indexed)
             bundle = records.write_bundle(self._kept.under(one.name), made)
             dims = () if one.path is None else dimensions_of(one.path)
             record = _record(one, pinned)
             built = tuple(records.segments(record, one.column.type, made, bundle, dims))
-            found[one.name] = Tried(record, built, sum(each.bytes for each in built))
+            found[one.name] = TrialOutcome(record, built, sum(each.bytes for each in built))
         return found
 
     def indexes(self, planned: Iterable[Planned], beside: TableIndexes | None) -> TableIndexes:

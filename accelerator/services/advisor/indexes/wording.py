@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.query.explain.suggest_cube import free
 from accelerator.services.advisor.indexes.clustering import Ordered
-from accelerator.services.advisor.indexes.options import Access, Standing
-from accelerator.services.advisor.marginal_gain import Shares, id_of
+from accelerator.services.advisor.indexes.options import IndexAccess, Standing
+from accelerator.services.advisor.marginal_gain import MarginalGain, id_of
 from accelerator.services.advisor.workload.digests import (
     index_digest,
     relate_digest,
@@ -43,11 +43,11 @@ def planned_digest(table_uuid: str, planned: Planned) -> str:
 class AccessWords:
     """Of one choice; names that are taken by then are not given again."""
 
-    def __init__(self, shares: Shares, registry: RegistryVersion) -> None:
+    def __init__(self, shares: MarginalGain, registry: RegistryVersion) -> None:
         self._shares, self._registry = shares, registry
         self._names = set(registry.indexes)
 
-    def created(self, chosen: Sequence[Access]) -> list[Recommendation]:
+    def created(self, chosen: Sequence[IndexAccess]) -> list[Recommendation]:
         """What the options need, each once: relate columns before the indexes on them."""
         found: dict[str, Recommendation] = {}
         ordered = sorted(chosen, key=lambda one: (-self._shares.gain(one.option), one.option.name))
@@ -73,7 +73,7 @@ class AccessWords:
         return list(found.values())
 
     def _index(
-        self, access: Access, planned: Planned, gain: float, needs: tuple[str, ...]
+        self, access: IndexAccess, planned: Planned, gain: float, needs: tuple[str, ...]
     ) -> Recommendation:
         fact, column = access.fact, planned.column
         name = free(_named(fact, column.name), self._names)
@@ -106,7 +106,7 @@ class AccessWords:
             needs=needs,
         )
 
-    def _relate(self, access: Access, planned: Planned) -> Recommendation:
+    def _relate(self, access: IndexAccess, planned: Planned) -> Recommendation:
         """Its gain is that of the indexes on it."""
         possible, fact = access.relates[planned.column.field_id], access.fact
         ddl, digest = possible.ddl, relate_digest(fact.facts.uuid, possible.path.column)

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator.artifacts.relate.declaration import Field, Join, Key, RelateColumn, relate_columns
+from accelerator.artifacts.relate.declaration import (
+    Field,
+    Join,
+    RelateColumn,
+    RelateKeyColumn,
+    relate_columns,
+)
 from accelerator.artifacts.relate.path import Path, check, path_of
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
@@ -23,7 +29,7 @@ from accelerator.iceberg.pruning.column_ranges import range_of
 from accelerator.iceberg.pruning.predicates import question_of
 from accelerator.planning.dynamic_filters import key_predicates
 from accelerator.services.advisor.workload.digests import relate_meaning
-from accelerator.services.advisor.workload.queries import Asked
+from accelerator.services.advisor.workload.queries import WorkloadQuery
 from cubes.may_raise import unsafe
 from indexes.domains import domain_of
 from indexes.question import Question
@@ -44,7 +50,7 @@ FAILS = (AcceleratorError, DeclinedError, OSError, ValueError, KeyError, pa.Arro
 BLOCKS_MAX = 300
 """Of one fact, those that take longest: each is judged with each index that may be made."""
 _RELATES_MAX = 12
-_Named = tuple[str, int, tuple[Key, ...]]
+_Named = tuple[str, int, tuple[RelateKeyColumn, ...]]
 """A dimension's uuid, an attribute's field id, and by what the fact is joined with it."""
 _FIRST_ID = -(1 << 40)
 """Ids of relate columns that may be added; those that there are have smaller numbers."""
@@ -60,7 +66,7 @@ class Filtered:
     """
 
     number: int
-    asked: Asked
+    asked: WorkloadQuery
     own: tuple[Expr, ...]
     keyed: tuple[tuple[int, Expr], ...] = ()
 
@@ -121,7 +127,7 @@ def occurrence_of(block: Block, uuid: str) -> int | None:
     return found[0].index
 
 
-class Filters:
+class FactFilters:
     """Of one fact's blocks. `relates` are the relate columns that there are, by id."""
 
     def __init__(self, services: Services, pin: Pin, fact: PinnedTable) -> None:
@@ -140,7 +146,7 @@ class Filters:
                 continue
         return found
 
-    def of(self, asked: Sequence[Asked]) -> list[Filtered]:
+    def of(self, asked: Sequence[WorkloadQuery]) -> list[Filtered]:
         """Those with predicates, in their order; what may be related is known then."""
         self._find_possible(asked)
         found = list[Filtered]()
@@ -152,7 +158,7 @@ class Filters:
                 found.append(filtered)
         return found
 
-    def _filtered(self, number: int, one: Asked) -> Filtered:
+    def _filtered(self, number: int, one: WorkloadQuery) -> Filtered:
         block = one.block
         fact = occurrence_of(block, self.fact.facts.uuid)
         known = range_of(one.pinned)
@@ -181,9 +187,9 @@ class Filters:
 
     # Relate columns that may be added.
 
-    def _find_possible(self, asked: Sequence[Asked]) -> None:
+    def _find_possible(self, asked: Sequence[WorkloadQuery]) -> None:
         weights = dict[_Named, float]()
-        found = dict[_Named, tuple[PinnedTable, Column, tuple[Key, ...]]]()
+        found = dict[_Named, tuple[PinnedTable, Column, tuple[RelateKeyColumn, ...]]]()
         for one in asked:
             fact = occurrence_of(one.block, self.fact.facts.uuid)
             for table, attribute, keys in () if fact is None else _attributes(one, fact):
@@ -207,7 +213,7 @@ class Filters:
         self,
         table: PinnedTable,
         attribute: Column,
-        keys: tuple[Key, ...],
+        keys: tuple[RelateKeyColumn, ...],
         number: int,
         taken: set[str],
     ) -> Possible | None:
@@ -256,7 +262,9 @@ def _meaning(path: Path) -> str:
     return relate_meaning(path.column)
 
 
-def _attributes(one: Asked, fact: int) -> Iterator[tuple[PinnedTable, Column, tuple[Key, ...]]]:
+def _attributes(
+    one: WorkloadQuery, fact: int
+) -> Iterator[tuple[PinnedTable, Column, tuple[RelateKeyColumn, ...]]]:
     """Columns of dimensions joined to the fact itself that predicates above the joins ask of."""
     block = one.block
     wanted: dict[int, set[Column]] = {}
@@ -274,7 +282,7 @@ def _attributes(one: Asked, fact: int) -> Iterator[tuple[PinnedTable, Column, tu
                 yield one.pinned[other], column, keys
 
 
-def _keys(block: Block, fact: int, other: int) -> tuple[Key, ...]:
+def _keys(block: Block, fact: int, other: int) -> tuple[RelateKeyColumn, ...]:
     """The equalities of columns by which the fact is joined with it."""
     edge = next((e for e in block.left_edges if e.occurrence == other), None)
     pairs: list[tuple[Column, Column]] = []
@@ -295,4 +303,6 @@ def _keys(block: Block, fact: int, other: int) -> tuple[Key, ...]:
     ordered = sorted(set(pairs), key=lambda pair: (pair[0].field_id, pair[1].field_id))
     if any(not joins_by_identity(a.type or "", b.type or "") for a, b in ordered):
         return ()
-    return tuple(Key(0, Field(a.field_id, a.name), Field(b.field_id, b.name)) for a, b in ordered)
+    return tuple(
+        RelateKeyColumn(0, Field(a.field_id, a.name), Field(b.field_id, b.name)) for a, b in ordered
+    )

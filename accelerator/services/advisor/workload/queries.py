@@ -19,13 +19,13 @@ from accelerator.engines.choice import EngineChoice
 from accelerator.engines.session_settings import refusal
 from accelerator.errors import UNFIT, AcceleratorError, SparkElsewhereError
 from accelerator.planning.candidates.search import CubeSearch
-from accelerator.planning.context import Parts, Scene, Stored
+from accelerator.planning.context import PlanContext, PlannerServices, Stored
 from accelerator.planning.plans import Leaf, Plan
 from accelerator.query.statements.nodes import Query
 from accelerator.query.translation import Translation
-from accelerator.services.advisor.workload.workload import Sample, Shape, Workload
+from accelerator.services.advisor.workload.workload import ShapeRuns, ShapeSample, Workload
 from rewrite.analysis.query_form import uses
-from rewrite.client import SPARK, Client
+from rewrite.client import SPARK, ClientContext
 from rewrite.identifiers.qualified_name import parts_of
 from rewrite.ir.block import Block
 from rewrite.ir.row_block import RowBlock
@@ -42,7 +42,7 @@ _HIDDEN = "***"
 
 
 @dataclass(frozen=True)
-class Asked:
+class WorkloadQuery:
     """One block of a text of the log. `pinned` are its tables, as its occurrences are numbered.
 
     `weight` is what the runs that it stands for weigh. `raw_ms` and `raw_bytes` are what one run of
@@ -69,19 +69,19 @@ class Asked:
 class Understood:
     """The blocks, and how many runs gave none, by reason."""
 
-    blocks: tuple[Asked, ...]
+    blocks: tuple[WorkloadQuery, ...]
     left_out: Mapping[str, int]
 
 
 class _Search(CubeSearch):
     """As if all rows might be read here, those of SELECTs beside Spark too."""
 
-    def inside(self, scene: Scene) -> Scene:
+    def inside(self, scene: PlanContext) -> PlanContext:
         """See `CubeSearch.inside`."""
         return replace(scene, by_spark=False)
 
 
-class Reading:
+class WorkloadReader:
     """Reads texts of the log for one session."""
 
     def __init__(self, services: Services) -> None:
@@ -92,7 +92,7 @@ class Reading:
         self._search = _Search(
             services.config,
             services.context,
-            Parts(
+            PlannerServices(
                 lambda: services.indexes,
                 lambda: services.dimensions,
                 lambda: services.duckdb,
@@ -104,7 +104,7 @@ class Reading:
     def understood(self, workload: Workload, check: Callable[[], None]) -> Understood:
         """The blocks of all shapes; `check` is asked before each of them whether to go on."""
         left_out = Counter(workload.left_out)
-        blocks = list[Asked]()
+        blocks = list[WorkloadQuery]()
         for shape in workload.shapes:
             check()
             found, why = self._of_shape(shape)
@@ -113,13 +113,13 @@ class Reading:
                 left_out[why] += shape.runs
         return Understood(tuple(blocks), dict(left_out))
 
-    def _of_shape(self, shape: Shape) -> tuple[list[Asked], str]:
+    def _of_shape(self, shape: ShapeRuns) -> tuple[list[WorkloadQuery], str]:
         """Its blocks, or why it has none; samples share its weight."""
         read, why = [], ""
         for sample in shape.samples:
             try:
                 plan = self._plan(sample)
-            except _NotUnderstoodError as error:
+            except _UnplannedTextError as error:
                 why = why or str(error)
                 continue
             leaves = [leaf for leaf in plan.leaves() if _counts(leaf)]
@@ -129,12 +129,12 @@ class Reading:
                 refused = plan.refused()
                 why = why or (NOT_AGGREGATED if refused is None else refused.code)
         share = shape.weight / len(read) if read else 0.0
-        found: list[Asked] = []
+        found: list[WorkloadQuery] = []
         for sample, plan, leaves in read:
             found += _blocks(shape, sample, plan, leaves, share)
         return found, "" if read else why
 
-    def _plan(self, sample: Sample) -> Plan:
+    def _plan(self, sample: ShapeSample) -> Plan:
         """The plan of a text without cubes; _NotUnderstoodError, whose text is the reason."""
         context = self._services.context
         try:
@@ -143,34 +143,34 @@ class Reading:
                 settings = context.settings()
                 refused = refusal(settings, text)
                 if refused is not None:
-                    raise _NotUnderstoodError(refused.code)
+                    raise _UnplannedTextError(refused.code)
                 stored = Stored(self._services.store, self._hidden)
-                scene = Scene(self._services.lake.pin(), stored, settings)
+                scene = PlanContext(self._services.lake.pin(), stored, settings)
                 return self._search.plan(text, parse(text), scene).plan
         except (SqlglotError, *PARSER_FAILS) as error:
             secret = _HIDDEN in sample.sql
-            raise _NotUnderstoodError(SECRET if secret else NOT_UNDERSTOOD) from error
+            raise _UnplannedTextError(SECRET if secret else NOT_UNDERSTOOD) from error
         except DeclinedError as error:
-            raise _NotUnderstoodError(error.declined.code) from error
+            raise _UnplannedTextError(error.declined.code) from error
         except SparkElsewhereError:
             raise
         except AcceleratorError as error:
-            raise _NotUnderstoodError(error.code) from error
+            raise _UnplannedTextError(error.code) from error
         except UNFIT as error:  # a text of anybody's
-            raise _NotUnderstoodError(NOT_UNDERSTOOD) from error
+            raise _UnplannedTextError(NOT_UNDERSTOOD) from error
 
-    def _in_spark(self, sample: Sample) -> str:
+    def _in_spark(self, sample: ShapeSample) -> str:
         client = None
         if sample.dialect != SPARK:
-            client = Client(catalog=sample.catalog, schema=sample.schema)
+            client = ClientContext(catalog=sample.catalog, schema=sample.schema)
         statement = self._translation.statement(sample.sql, sample.dialect, client)
         if not isinstance(statement, Query):
-            raise _NotUnderstoodError("not_a_query")
+            raise _UnplannedTextError("not_a_query")
         if client is None and self._is_elsewhere(sample):
             return self._completed(statement.bare, sample)
         return statement.bare
 
-    def _completed(self, sql: str, sample: Sample) -> str:
+    def _completed(self, sql: str, sample: ShapeSample) -> str:
         """A text in Spark's SQL with full names, as another session has completed them.
 
         It's written anew from its tree: what of it should be lost costs advice, and no answer.
@@ -178,7 +178,7 @@ class Reading:
         tree = parse(sql)
         schema = [exp.to_identifier(one, quoted=True) for one in parts_of(sample.schema or "")]
         if not schema or len(schema) > 1 or sample.catalog is None:
-            raise _NotUnderstoodError(ELSEWHERE)
+            raise _UnplannedTextError(ELSEWHERE)
         catalog = exp.to_identifier(sample.catalog, quoted=True)
         for table in [use.table for use in uses(tree)]:
             if not table.args.get("db"):
@@ -188,7 +188,7 @@ class Reading:
                 table.set("catalog", catalog.copy())
         return tree.sql(SPARK)
 
-    def _is_elsewhere(self, sample: Sample) -> bool:
+    def _is_elsewhere(self, sample: ShapeSample) -> bool:
         """Whether names of a text in Spark's SQL were completed by another catalog or schema."""
         context = self._services.context
         here = context.catalog(), ".".join(context.namespace())
@@ -196,7 +196,7 @@ class Reading:
         return told != here
 
 
-class _NotUnderstoodError(Exception):
+class _UnplannedTextError(Exception):
     """A text gives no plan; the message is a code."""
 
 
@@ -219,8 +219,8 @@ def _as_block(block: Block | RowBlock) -> Block:
 
 
 def _blocks(
-    shape: Shape, sample: Sample, plan: Plan, leaves: list[Leaf], weight: float
-) -> list[Asked]:
+    shape: ShapeRuns, sample: ShapeSample, plan: Plan, leaves: list[Leaf], weight: float
+) -> list[WorkloadQuery]:
     """The leaves' blocks; a run's time is shared among them by what they read."""
     sizes = [_bytes(leaf) for leaf in leaves]
     every = sum(_bytes(leaf) for leaf in plan.leaves()) or 1
@@ -229,7 +229,7 @@ def _blocks(
     since = 1.0 if not shape.raw_bytes else min(1.0, every / shape.raw_bytes)
     for leaf, size in zip(leaves, sizes, strict=True):
         raw_ms = None if shape.raw_ms is None else shape.raw_ms * since * size / every
-        one = Asked(
+        one = WorkloadQuery(
             shape.key,
             _as_block(leaf.block),
             _tables(leaf),

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, look
 
 SAMPLES_MAX = 3
@@ -33,7 +33,7 @@ RUN_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ShapeSample:
     """A text of a shape, and by what its names and words are read."""
 
     sql: str
@@ -43,7 +43,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeRuns:
     """The runs of one shape.
 
     `weight` is the sum of what runs weigh whose answers weren't kept from before. `raw_ms` and
@@ -52,7 +52,7 @@ class Shape:
     """
 
     key: str
-    samples: tuple[Sample, ...]
+    samples: tuple[ShapeSample, ...]
     runs: int
     weight: float
     ms: float
@@ -75,7 +75,7 @@ class Workload:
     its name.
     """
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ShapeRuns, ...]
     statements: int
     days: float
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Workload:
 
 
 def logged(
-    files: Files,
+    files: StoreFiles,
     *,
     days: float,
     keep_days: float,
@@ -189,10 +189,12 @@ def faded_days(days: float, half_life_days: float) -> float:
     return -math.expm1(-rate * days) / rate
 
 
-def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life: float) -> Shape:
+def _shape(
+    key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life: float
+) -> ShapeRuns:
     newest_first = sorted(rows, key=lambda row: row["started"], reverse=True)
     texts = dict.fromkeys(
-        Sample(row["sql"], row["dialect"] or "spark", row["catalog"], row["schema"])
+        ShapeSample(row["sql"], row["dialect"] or "spark", row["catalog"], row["schema"])
         for row in newest_first
     )
     made = [(row, weight_of(row["started"], now, half_life)) for row in rows if not row["cached"]]
@@ -203,7 +205,7 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
         (float(row["bytes_read"]), weight) for _, weight, row in raw if (row["bytes_read"] or 0) > 0
     ]
     raw_bytes = median(sizes)
-    return Shape(
+    return ShapeRuns(
         key=key,
         samples=tuple(texts)[:SAMPLES_MAX],
         runs=len(rows),

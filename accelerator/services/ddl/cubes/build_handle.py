@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INSIST_S = 0.2
 
 
-class _Counted:
+class _FileCounter:
     """Counts a build's files, and tells another reporter too."""
 
     def __init__(self, other: Progress | None) -> None:
@@ -51,7 +51,7 @@ class Build:
 
     def __init__(self, name: str, progress: Progress | None = None) -> None:
         self.name = name
-        self._counted = _Counted(progress)
+        self._counted = _FileCounter(progress)
         self._cancelled = threading.Event()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None

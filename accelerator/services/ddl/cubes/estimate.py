@@ -10,16 +10,16 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from accelerator.builds.segments.size_estimate import Merged, cell_bytes, merged_cells
+from accelerator.builds.segments.size_estimate import MergedCells, cell_bytes, merged_cells
 from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import BuildError
 
 if TYPE_CHECKING:
-    from accelerator.builds.segments.builder import Target
+    from accelerator.builds.segments.builder import CubeTarget
     from accelerator.query.runtime.services import Services
 
 
-def estimate(services: Services, target: Target) -> dict[str, Any]:
+def estimate(services: Services, target: CubeTarget) -> dict[str, Any]:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
     live = target.pinned[0].live_files()
     rows_total = sum(f.record_count for f in live)
@@ -60,7 +60,7 @@ def estimate(services: Services, target: Target) -> dict[str, Any]:
 
 
 def _row(
-    rows: int, size: int, minutes: float, fact: tuple[int, int], merged: Merged
+    rows: int, size: int, minutes: float, fact: tuple[int, int], merged: MergedCells
 ) -> dict[str, Any]:
     files, fact_rows = fact
     cells = merged.cells_max

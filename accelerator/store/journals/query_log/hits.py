@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.errors import StoreError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.encoding.decode import (
     FILE_BYTES_MAX,
     DamagedError,
@@ -25,7 +25,7 @@ from accelerator.store.journals.query_log.encoding.decode import (
     decoded,
 )
 from accelerator.store.journals.query_log.paths import FOLDER, LogFile, day_of, log_file
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 from accelerator.store.journals.query_log.writing.merged_parts import begins
 
 _READ_MAX = 256 * 1024**2
@@ -39,7 +39,7 @@ Kind = Literal["cubes", "indexes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ArtifactHits:
     """How often, and when last: Unix time in microseconds, None for never."""
 
     hits: int = 0
@@ -52,10 +52,10 @@ class Use:
             "last_use": None if self.last_us is None else self.last_us // 1000,
         }
 
-    def and_(self, other: Use) -> Use:
+    def and_(self, other: ArtifactHits) -> ArtifactHits:
         """Both together."""
         last = max((one for one in (self.last_us, other.last_us) if one is not None), default=None)
-        return Use(self.hits + other.hits, last)
+        return ArtifactHits(self.hits + other.hits, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ _Spans = Mapping[tuple[Kind, str], _Span]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _LogFiles:
     """What is known of the log's files: the parts of each by its path, and each part's spans."""
 
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -79,45 +79,45 @@ class _Kept:
     path_of: dict[str, str] = field(default_factory=dict)
 
 
-class Known:
+class HitsSnapshot:
     """The uses as of one look."""
 
     def __init__(self, spans: Sequence[tuple[str, _Spans]], exact: _Exact) -> None:
         self._spans, self._exact = spans, exact
 
-    def of_cube(self, name: str, created_ms: int) -> Use:
+    def of_cube(self, name: str, created_ms: int) -> ArtifactHits:
         """Of a cube that was made then; Unix time in milliseconds."""
         return self._of("cubes", name, created_ms * 1000)
 
-    def of_index(self, name: str, created_ms: int) -> Use:
+    def of_index(self, name: str, created_ms: int) -> ArtifactHits:
         """Of an index, likewise."""
         return self._of("indexes", name, created_ms * 1000)
 
-    def _of(self, kind: Kind, name: str, since_us: int) -> Use:
-        found = Use()
+    def _of(self, kind: Kind, name: str, since_us: int) -> ArtifactHits:
+        found = ArtifactHits()
         for part, spans in self._spans:
             span = spans.get((kind, name))
             if span is None or span.last_us < since_us:
                 continue
             if span.first_us >= since_us:
-                found = found.and_(Use(span.hits, span.last_us))
+                found = found.and_(ArtifactHits(span.hits, span.last_us))
             else:
                 found = found.and_(self._exact(part, kind, name, since_us, span))
         return found
 
 
-_Exact = Callable[[str, Kind, str, int, _Span], Use]
+_Exact = Callable[[str, Kind, str, int, _Span], ArtifactHits]
 
 
 class Uses:
     """Of one store; threads share it. `unwritten` gives what this process couldn't write yet."""
 
-    def __init__(self, files: Files, unwritten: Callable[[], Sequence[Record]]) -> None:
+    def __init__(self, files: StoreFiles, unwritten: Callable[[], Sequence[LogRecord]]) -> None:
         self._files, self._unwritten = files, unwritten
         self._lock = threading.Lock()
-        self._kept = _Kept()
+        self._kept = _LogFiles()
 
-    def known(self) -> Known:
+    def known(self) -> HitsSnapshot:
         """What the log tells now; of files that can't be read, nothing.
 
         A store that can't be listed tells of nothing, and a line in the log `accelerator` says so.
@@ -133,16 +133,20 @@ class Uses:
             spans.append(("", _spans_of(_rows_of(waiting))))
         fine = 0
 
-        def exact(part: str, kind: Kind, name: str, since_us: int, span: _Span) -> Use:
+        def exact(part: str, kind: Kind, name: str, since_us: int, span: _Span) -> ArtifactHits:
             nonlocal fine
             fine += 1
             if not part:
                 return _counted(_rows_of(waiting), kind, name, since_us)
             rows = self._rows(part) if fine <= _FINE_MAX else None
             # As good as it can be told: its last use was after the beginning.
-            return Use(1, span.last_us) if rows is None else _counted(rows, kind, name, since_us)
+            return (
+                ArtifactHits(1, span.last_us)
+                if rows is None
+                else _counted(rows, kind, name, since_us)
+            )
 
-        return Known(spans, exact)
+        return HitsSnapshot(spans, exact)
 
     def _look(self) -> None:
         """Reads what is new, and forgets what is gone."""
@@ -217,7 +221,7 @@ def _order(file: LogFile) -> tuple[str, bool, str]:
     return day_of(file.newest_us), file.is_merged, file.path
 
 
-def _rows_of(records: Sequence[Record]) -> pa.Table:
+def _rows_of(records: Sequence[LogRecord]) -> pa.Table:
     """The columns that count, of records that aren't written."""
     from accelerator.store.journals.query_log.encoding.encode import encoded
 
@@ -245,6 +249,6 @@ def _named(rows: pa.Table, kind: Kind) -> Iterator[tuple[str, int]]:
     return zip(names.to_pylist(), starts.take(at).to_pylist(), strict=True)
 
 
-def _counted(rows: pa.Table, kind: Kind, name: str, since_us: int) -> Use:
+def _counted(rows: pa.Table, kind: Kind, name: str, since_us: int) -> ArtifactHits:
     found = [start for one, start in _named(rows, kind) if one == name and start >= since_us]
-    return Use(len(found), max(found, default=None))
+    return ArtifactHits(len(found), max(found, default=None))

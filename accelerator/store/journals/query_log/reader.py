@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from accelerator.errors import QueryLogError, StoreError
 from accelerator.store.files.entries import is_draft
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.encoding.arrays import array
 from accelerator.store.journals.query_log.encoding.decode import (
     FILE_BYTES_MAX,
@@ -51,7 +51,7 @@ _log = logging.getLogger("accelerator")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LogRows:
     """Rows, the newest first, and what there was to say of the files.
 
     `files` were opened; `skipped` has why others gave nothing: `damaged`, `foreign`, `newer`,
@@ -69,7 +69,7 @@ class Found:
 
 
 def read(
-    files: Files,
+    files: StoreFiles,
     since: datetime | None = None,
     until: datetime | None = None,
     limit: int = 1000,
@@ -83,44 +83,47 @@ def read(
 
 
 def look(
-    files: Files,
+    files: StoreFiles,
     since: datetime | None = None,
     until: datetime | None = None,
     limit: int = 1000,
-) -> Found:
+) -> LogRows:
     """As `read`, with what was passed over; of the statements that may be seen here (`whose`)."""
     if not 0 <= limit <= LIMIT_MAX:
         raise QueryLogError(
             f"{limit} rows of the query log can't be read", hint=f"give 0 to {LIMIT_MAX:,}"
         )
     return _looked(
-        files, Span(_micros(since, 0), _micros(until, TIME_MAX + 1)), limit, _Asked(user=whose())
+        files,
+        Span(_micros(since, 0), _micros(until, TIME_MAX + 1)),
+        limit,
+        _LogQuestion(user=whose()),
     )
 
 
 def look_at(
-    files: Files, span: Span, limit: int, columns: Sequence[str], user: str | None = None
-) -> Found:
+    files: StoreFiles, span: Span, limit: int, columns: Sequence[str], user: str | None = None
+) -> LogRows:
     """As `look`, of these columns, in the order of the log's; of that `user`'s statements alone.
 
     `is_cut` too where there are more than `limit`.
     """
     names = {*columns, *_SORTED, *(OWN if user is not None else ())}
-    found = _looked(files, span, limit + 1, _Asked(names, user))
+    found = _looked(files, span, limit + 1, _LogQuestion(names, user))
     more = found.rows.num_rows > limit
     rows = found.rows.slice(0, limit).select([one for one in COLUMN_OF if one in columns])
     return replace(found, rows=rows, is_cut=found.is_cut or more)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _LogQuestion:
     """Columns, by default all, and whose statements, by default everybody's."""
 
     names: Collection[str] | None = None
     user: str | None = None
 
 
-def _looked(files: Files, span: Span, limit: int, asked: _Asked) -> Found:
+def _looked(files: StoreFiles, span: Span, limit: int, asked: _LogQuestion) -> LogRows:
     for _ in range(_LOOKS):
         looking = _Looking(files, span, limit, asked)
         found = looking.found()
@@ -150,7 +153,7 @@ class _Looking:
     was made of, or beside another of the same.
     """
 
-    def __init__(self, files: Files, span: Span, limit: int, asked: _Asked) -> None:
+    def __init__(self, files: StoreFiles, span: Span, limit: int, asked: _LogQuestion) -> None:
         self._files, self._since_us, self._until_us = files, span.since_us, span.until_us
         self._limit, self._asked = limit, asked
         self._skipped: Counter[str] = Counter()
@@ -160,7 +163,7 @@ class _Looking:
         self._taken: set[str] = set()
         self._is_cut = self.is_gone = False
 
-    def found(self) -> Found:
+    def found(self) -> LogRows:
         """The rows, of as few files as may have them."""
         if self._limit and self._since_us < self._until_us:
             for file in self._newest_first():
@@ -169,7 +172,7 @@ class _Looking:
                 self._read(file)
         rows = self._sorted()
         told = self._opened, dict(self._skipped), self._lost, self._is_cut, self._bytes_read
-        return Found(rows, *told)
+        return LogRows(rows, *told)
 
     def _is_full(self, newest_us: int) -> bool:
         """Whether no file that ends by then has a row that is wanted."""

@@ -31,7 +31,7 @@ _REASON = re.compile(r"([a-z][a-z0-9_]*): ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class LogRecord:
     """One statement that has ended.
 
     `started_us`: Unix time in microseconds. `queued_ms`, `elapsed_ms` (all of it, waiting too),
@@ -83,7 +83,7 @@ class Record:
 
 
 def figures(metrics: Metrics) -> dict[str, Any]:
-    """What a statement's metrics tell, as fields of its record: `Record(…, **figures(metrics))`."""
+    """Returns a statement's metrics as fields of its `LogRecord`."""
     code, text = reason_of(metrics.fallback or metrics.all_rows)
     return {
         "planning_ms": metrics.planning_ms,
@@ -110,7 +110,7 @@ def reason_of(line: str | None) -> tuple[str | None, str | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LogColumn:
     """One column: `most` are the bytes that a text, or one of several, may have in UTF-8."""
 
     name: str
@@ -120,43 +120,43 @@ class Column:
 
 
 COLUMNS = (
-    Column("id", "text", 128, required=True),
-    Column("started", "time", required=True),
-    Column("state", "text", 16, required=True),
-    Column("process", "text", 16, required=True),
-    Column("user", "text", 256),
-    Column("source", "text", 256),
-    Column("client_tags", "texts", 128),
-    Column("queued_ms", "number"),
-    Column("elapsed_ms", "number"),
-    Column("planning_ms", "number"),
-    Column("execution_ms", "number"),
-    Column("error_code", "text", 128),
-    Column("error_message", "text", 2048),
-    Column("sql", "text", 16 * 1024, required=True),
-    Column("sql_length", "count"),
-    Column("dialect", "text", 32),
-    Column("shape", "text", 32),
-    Column("shape_text", "text", 4096),
-    Column("catalog", "text", 256),
-    Column("schema", "text", 256),
-    Column("engine", "text", 32),
-    Column("cached", "flag"),
-    Column("rewritten", "flag"),
-    Column("cubes", "texts", 256),
-    Column("indexes", "texts", 256),
-    Column("tables", "texts", 512),
-    Column("snapshots", "counts"),
-    Column("reason", "text", 128),
-    Column("reason_text", "text", 2048),
-    Column("files_total", "count"),
-    Column("files_planned", "count"),
-    Column("files_read", "count"),
-    Column("row_groups_read", "count"),
-    Column("bytes_read", "count"),
-    Column("rows", "count"),
-    Column("bytes_given", "count"),
-    Column("worker", "count"),
+    LogColumn("id", "text", 128, required=True),
+    LogColumn("started", "time", required=True),
+    LogColumn("state", "text", 16, required=True),
+    LogColumn("process", "text", 16, required=True),
+    LogColumn("user", "text", 256),
+    LogColumn("source", "text", 256),
+    LogColumn("client_tags", "texts", 128),
+    LogColumn("queued_ms", "number"),
+    LogColumn("elapsed_ms", "number"),
+    LogColumn("planning_ms", "number"),
+    LogColumn("execution_ms", "number"),
+    LogColumn("error_code", "text", 128),
+    LogColumn("error_message", "text", 2048),
+    LogColumn("sql", "text", 16 * 1024, required=True),
+    LogColumn("sql_length", "count"),
+    LogColumn("dialect", "text", 32),
+    LogColumn("shape", "text", 32),
+    LogColumn("shape_text", "text", 4096),
+    LogColumn("catalog", "text", 256),
+    LogColumn("schema", "text", 256),
+    LogColumn("engine", "text", 32),
+    LogColumn("cached", "flag"),
+    LogColumn("rewritten", "flag"),
+    LogColumn("cubes", "texts", 256),
+    LogColumn("indexes", "texts", 256),
+    LogColumn("tables", "texts", 512),
+    LogColumn("snapshots", "counts"),
+    LogColumn("reason", "text", 128),
+    LogColumn("reason_text", "text", 2048),
+    LogColumn("files_total", "count"),
+    LogColumn("files_planned", "count"),
+    LogColumn("files_read", "count"),
+    LogColumn("row_groups_read", "count"),
+    LogColumn("bytes_read", "count"),
+    LogColumn("rows", "count"),
+    LogColumn("bytes_given", "count"),
+    LogColumn("worker", "count"),
 )
 COLUMN_OF = {column.name: column for column in COLUMNS}
 

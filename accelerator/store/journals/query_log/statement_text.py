@@ -50,7 +50,7 @@ _CONSTANTS = _OTHER_STRINGS | {TokenType.STRING, TokenType.NUMBER}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RedactedStatement:
     """The text without secrets; the shape's hash and text, None of what is no query.
 
     `secrets` are those that were found, None where the text couldn't be read.
@@ -73,7 +73,7 @@ class Told:
         return _logins(message)
 
 
-def told(sql: str, dialect: str) -> Told:
+def told(sql: str, dialect: str) -> RedactedStatement:
     """What the log keeps of a statement; of a long one the beginning, and no shape.
 
     Statements that differ in constants alone are cut into words once.
@@ -82,7 +82,7 @@ def told(sql: str, dialect: str) -> Told:
 
 
 @lru_cache(256)
-def _told(sql: str, dialect: str) -> Told:
+def _told(sql: str, dialect: str) -> RedactedStatement:
     """The same of a text that is at most one letter longer than what is looked at."""
     bare = without_constants(sql, dialect) if len(sql) < READ_MAX else None
     if bare is None:
@@ -90,35 +90,39 @@ def _told(sql: str, dialect: str) -> Told:
     alike = _alike(bare, dialect)
     if alike is None:
         return read(sql, dialect)
-    return Told(bounded(sql, COLUMN_OF["sql"].most), alike.shape, alike.shape_text, alike.secrets)
+    return RedactedStatement(
+        bounded(sql, COLUMN_OF["sql"].most), alike.shape, alike.shape_text, alike.secrets
+    )
 
 
 @lru_cache(512)
-def _alike(bare: str, dialect: str) -> Told | None:
+def _alike(bare: str, dialect: str) -> RedactedStatement | None:
     """What holds for all statements of which that is left; None where each has to be read."""
     found = read(bare, dialect)
     whole = found.text == bounded(bare, COLUMN_OF["sql"].most)
     return found if whole and found.shape is not None and found.secrets == frozenset() else None
 
 
-def read(sql: str, dialect: str) -> Told:
+def read(sql: str, dialect: str) -> RedactedStatement:
     """The same by the statement's own words."""
     most = COLUMN_OF["sql"].most
     begun = sql[:READ_MAX]
     first = first_word(begun)
     tokens = _tokens(begun, first.end, dialect, is_cut=len(sql) >= READ_MAX)
     if tokens is None:
-        return Told(bounded(_logins(_before_secrets(begun, set())), most), None, None, None)
+        return RedactedStatement(
+            bounded(_logins(_before_secrets(begun, set())), most), None, None, None
+        )
     is_query = first.text in _QUERIES
     found: set[str] = set()
     text = bounded(_logins(_without_secrets(begun, first.end, tokens, is_query, found)), most)
     secrets = frozenset(one for one in found if len(one) >= _SECRET_MIN)
     if not is_query or len(sql) > READ_MAX:
-        return Told(text, None, None, secrets)
+        return RedactedStatement(text, None, None, secrets)
     pieces = _pieces(first.text, first.in_parentheses, tokens)
     digest = hashlib.sha256("\x1f".join(pieces).encode("utf-8", "replace")).hexdigest()
     shape_text = bounded(_spaced(pieces), COLUMN_OF["shape_text"].most)
-    return Told(text, digest[:32], shape_text, secrets)
+    return RedactedStatement(text, digest[:32], shape_text, secrets)
 
 
 def _tokens(sql: str, start: int, dialect: str, *, is_cut: bool) -> list[Token] | None:

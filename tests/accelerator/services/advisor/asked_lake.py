@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from accelerator import Accelerator
 from accelerator.store.journals.query_log.encoding.encode import encoded
 from accelerator.store.journals.query_log.paths import path_of
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 
 ROWS = 20_000
 DAY_US = 86_400_000_000
@@ -70,7 +70,7 @@ def log_each(acc: Accelerator, asked: Sequence[Asked], **fields: Any) -> None:
     """Writes these."""
     given: dict[str, Any] = {"engine": "duckdb", "process": "session", **fields}
     records = [
-        Record(
+        LogRecord(
             id=f"q{number}",
             started_us=one.at_us,
             state="FINISHED",

@@ -14,7 +14,7 @@ from accelerator.services.advisor.report import Advised
 from accelerator.services.runner import Reported
 from accelerator.session.commands import execute
 from accelerator.store.journals import ledger
-from accelerator.store.journals.ledger import Applied
+from accelerator.store.journals.ledger import AppliedAdvice
 
 AT_ONCE = {"advisor_trial_days": 0, "advisor_trial_statements": 10}
 
@@ -35,7 +35,7 @@ def run(acc: Accelerator, own=None, stop: threading.Event | None = None) -> Advi
     return AutoRun(acc.services, given, Reported(), stop or threading.Event()).run()
 
 
-def entries(acc: Accelerator) -> tuple[Applied, ...]:
+def entries(acc: Accelerator) -> tuple[AppliedAdvice, ...]:
     return ledger.read(acc.services.store.files).entries
 
 

@@ -21,7 +21,7 @@ from accelerator.services.advisor.apply.apply import apply
 from accelerator.store.journals.advice import FOLDER, Recommendation
 from accelerator.store.journals.query_log.encoding.encode import encoded
 from accelerator.store.journals.query_log.paths import path_of
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 from tests.support.pristine import Pristine, catalog_of
 
 FILES, EACH = 8, 2_000
@@ -72,7 +72,7 @@ def log(acc: Accelerator, *asked: tuple[str, int], days_ago: float = 0.0, **fiel
     now = int(time.time() * 1_000_000) - int(days_ago * _DAY_US)
     given = {"execution_ms": 10_000.0, "engine": "duckdb", "process": "session", **fields}
     records = [
-        Record(id=f"q{number}", started_us=now - number, state="FINISHED", sql=sql, **given)
+        LogRecord(id=f"q{number}", started_us=now - number, state="FINISHED", sql=sql, **given)
         for number, sql in enumerate(sql for sql, times in asked for _ in range(times))
     ]
     made = encoded(records, 0)

@@ -15,7 +15,7 @@ from accelerator.errors import AdviceStaleError
 from accelerator.services.advisor.apply.allowed_ddl import statement_of
 from accelerator.services.advisor.indexes.clustering_simulation import (
     PART_ROWS_MIN,
-    Layout,
+    ClusteringOrder,
     Values,
     layouts,
 )
@@ -106,7 +106,7 @@ def test_no_part_with_a_match_is_left_out(values, data):
             any(holds(row)[place] for row in order[a:b]) for a, b in zip(starts, ends, strict=True)
         ]
         assert round(found * count) >= sum(having)
-        if layout == Layout("sort", (place + 1,)) and place < 2:
+        if layout == ClusteringOrder("sort", (place + 1,)) and place < 2:
             assert round(found * count) <= sum(having) + 1
 
 
@@ -116,9 +116,9 @@ def test_a_curve_serves_both_and_a_sort_the_first():
     other = Column(0, 2, "c", "bigint")
     asked = [[equals(A, 500)], [equals(other, 500)]]
     sample = Values(values)
-    first, second = sample.touched(Layout("sort", (1,)), 64, asked)
+    first, second = sample.touched(ClusteringOrder("sort", (1,)), 64, asked)
     assert first < 0.05 and second > 0.9
-    both = sample.touched(Layout("hilbert", (1, 2)), 64, asked)
+    both = sample.touched(ClusteringOrder("hilbert", (1, 2)), 64, asked)
     assert max(both) < 0.3
 
 

@@ -19,15 +19,15 @@ from accelerator.store.journals.ledger import (
     FOLDER,
     SHAPES_MAX,
     Act,
-    Applied,
-    Ledger,
+    AdviceLedger,
+    AppliedAdvice,
 )
 from accelerator.store.journals.medians import MedianRange
 
 _TEXT = st.text(max_size=50)
 _NUMBER = st.floats(0, 1e12)
 _ENTRY = st.builds(
-    Applied,
+    AppliedAdvice,
     key=st.uuids().map(lambda one: one.hex),
     id=st.text(max_size=32),
     action=st.sampled_from(["CREATE CUBE", "DROP CUBE", "CREATE INDEX"]),
@@ -54,10 +54,10 @@ _ACT = st.builds(
     name=_TEXT,
     at_ms=st.integers(0, 2**47),
 )
-ONE = Applied("0" * 32, "r0", "CREATE CUBE", "lake.d.f", "u", "c", "auto", "begun", 1)
+ONE = AppliedAdvice("0" * 32, "r0", "CREATE CUBE", "lake.d.f", "u", "c", "auto", "begun", 1)
 
 
-def _numbered(number: int, **fields) -> Applied:
+def _numbered(number: int, **fields) -> AppliedAdvice:
     return replace(ONE, key=f"{number:032x}", began_ms=number, **fields)
 
 
@@ -77,7 +77,7 @@ _SHAPES = st.text(max_size=32)
     st.lists(_ACT, max_size=5),
 )
 def test_what_is_written_is_read(entries, raw_ms, vain_ms, raw_runs, acts):
-    ledger = Ledger(3, tuple(entries), raw_ms, vain_ms, raw_runs, tuple(acts))
+    ledger = AdviceLedger(3, tuple(entries), raw_ms, vain_ms, raw_runs, tuple(acts))
     assert apply_ledger.decoded(apply_ledger.encoded(ledger), 3) == ledger
 
 
@@ -85,7 +85,7 @@ def test_what_is_written_is_read(entries, raw_ms, vain_ms, raw_runs, acts):
 def test_what_is_no_ledger_is_refused_and_nothing_else_is_raised(data):
     """One value in the file is another one."""
     act = Act("a", "dropped", "d", "c", 1)
-    ledger = Ledger(1, (ONE,), {"s": 1.0}, {}, {"s": (30, 1.0, 1.0)}, (act,))
+    ledger = AdviceLedger(1, (ONE,), {"s": 1.0}, {}, {"s": (30, 1.0, 1.0)}, (act,))
     raw = json.loads(apply_ledger.encoded(ledger))
     parts = [raw, raw["entries"][0], raw["raw_ms"], raw["raw_runs"], raw["acts"][0]]
     into = data.draw(st.sampled_from(parts))
@@ -101,15 +101,15 @@ def test_what_is_no_ledger_is_refused_and_nothing_else_is_raised(data):
 
 
 def test_an_entry_takes_the_place_of_its_key_and_old_ones_go():
-    ledger = Ledger().with_entry(ONE).with_entry(replace(ONE, state="done"))
+    ledger = AdviceLedger().with_entry(ONE).with_entry(replace(ONE, state="done"))
     assert [one.state for one in ledger.entries] == ["done"]
-    ledger = Ledger().with_entry(_numbered(0))  # begun: it's to be gone on with
+    ledger = AdviceLedger().with_entry(_numbered(0))  # begun: it's to be gone on with
     for number in range(1, ENTRIES_MAX + 10):
         ledger = ledger.with_entry(_numbered(number, state="done"))
     assert len(ledger.entries) == ENTRIES_MAX
     assert ledger.entries[0].began_ms == 0 and ledger.entries[1].began_ms == 11
     assert ledger.without(_numbered(0).key).entries == ledger.entries[1:]
-    raw = Ledger(raw_ms={"old": 1.0, "both": 1.0}).with_raw(
+    raw = AdviceLedger(raw_ms={"old": 1.0, "both": 1.0}).with_raw(
         {f"s{n}": 2.0 for n in range(SHAPES_MAX - 2)} | {"both": 3.0}
     )
     assert len(raw.raw_ms) == SHAPES_MAX and raw.raw_ms["both"] == 3.0
@@ -133,7 +133,7 @@ def test_changes_of_many_threads_are_all_there(files):
 
 
 def test_a_damaged_file_gives_way_to_the_one_before(files, caplog):
-    assert apply_ledger.read(files) == Ledger()
+    assert apply_ledger.read(files) == AdviceLedger()
     apply_ledger.change(files, lambda known: known.with_entry(_numbered(1)))
     files.create(f"{FOLDER}/{2:020d}.json", b'{"version": 1, "entries": "x"}')
     files.create(f"{FOLDER}/foreign.txt", b"")
@@ -147,7 +147,7 @@ def test_a_damaged_file_gives_way_to_the_one_before(files, caplog):
 def test_a_writer_that_paused_while_its_number_was_deleted_tries_again(files):
     paused = [True]
 
-    def changed(known: Ledger) -> Ledger:
+    def changed(known: AdviceLedger) -> AdviceLedger:
         if paused.pop() if paused else False:
             for number in range(10, 20):  # others write, and let old numbers go
                 apply_ledger.change(files, lambda one, n=number: one.with_entry(_numbered(n)))
@@ -184,7 +184,7 @@ def test_a_store_that_cant_be_read_loses_nothing(files, tmp_path):
 
 def test_of_an_id_and_kind_the_last_act_counts():
     first = Act("a", "dropped", "d", "c", 1)
-    ledger = Ledger().with_acts([first, Act("b", "altered", "", "x", 2)])
+    ledger = AdviceLedger().with_acts([first, Act("b", "altered", "", "x", 2)])
     ledger = ledger.with_acts([replace(first, at_ms=3), Act("a", "undropped", "d", "mine", 4)])
     assert ledger.acted("dropped") == {"a": replace(first, at_ms=3)}
     assert ledger.acted("dropped", "undropped")["a"].name == "mine"
@@ -194,8 +194,8 @@ def test_of_an_id_and_kind_the_last_act_counts():
 
 
 def test_a_file_of_an_older_release_is_read():
-    raw = json.loads(apply_ledger.encoded(Ledger(1, (ONE,), {"s": 2.0})))
+    raw = json.loads(apply_ledger.encoded(AdviceLedger(1, (ONE,), {"s": 2.0})))
     del raw["acts"], raw["raw_runs"]
     found = apply_ledger.decoded(json.dumps(raw).encode(), 1)
-    assert found == Ledger(1, (ONE,), {"s": 2.0})
+    assert found == AdviceLedger(1, (ONE,), {"s": 2.0})
     assert found.before("s") == MedianRange(0, 2.0, 2.0, 2.0) and found.before("t") is None

@@ -22,14 +22,14 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError
 from accelerator.services.advisor.apply import record
 from accelerator.services.advisor.report import Advised
-from accelerator.services.advisor.results import Trial
+from accelerator.services.advisor.results import TrialPeriod
 from accelerator.services.advisor.service import Advise
 from accelerator.services.maintenance.daemon import Schedule
 from accelerator.services.runner import Runner
 from accelerator.store.journals import ledger
-from accelerator.store.journals.claims import Claims, Progress
-from accelerator.store.journals.ledger import FOLDER, UNPAID, Applied
-from accelerator.store.journals.run import Run
+from accelerator.store.journals.claims import Claims, TaskProgress
+from accelerator.store.journals.ledger import FOLDER, UNPAID, AppliedAdvice
+from accelerator.store.journals.run import FinishedRun
 from tests.accelerator.services.advisor.asked_lake import BY_KIND, REGIONS, ROWS, TOTAL, fill, log
 from tests.accelerator.services.advisor.by_itself import (
     AT_ONCE,
@@ -126,7 +126,7 @@ def test_what_builds_took_today_counts(lake):
     with opened(lake, advisor_build_minutes=1) as acc:
         log(acc, (REGIONS, 50))
         now = record.now_ms()
-        made = Applied("1" * 32, "r1", "CREATE CUBE", "t", "u", "c", "auto", "done", now, now)
+        made = AppliedAdvice("1" * 32, "r1", "CREATE CUBE", "t", "u", "c", "auto", "done", now, now)
         files = acc.services.store.files
         ledger.change(files, lambda one: one.with_entry(replace(made, built_s=59.9)))
         done = run(acc)
@@ -194,8 +194,8 @@ def test_how_far_it_is_is_shown(lake):
     with opened(lake) as acc:
         files = acc.services.store.files
         claim = Claims(files).claim("advise")
-        claim.prolong(Progress(3, 10))
-        begun = Applied("1" * 32, "r1", "CREATE CUBE", "t", "u", "c", "auto", "begun", 1)
+        claim.prolong(TaskProgress(3, 10))
+        begun = AppliedAdvice("1" * 32, "r1", "CREATE CUBE", "t", "u", "c", "auto", "begun", 1)
         ledger.change(files, lambda one: one.with_entry(begun))
         assert [row["status"] for row in results(acc)] == ["begun 3/10"]
         claim.end(None)
@@ -383,14 +383,14 @@ def test_the_trial_waits_for_time_and_statements(lake):
         log(acc, (TOTAL, 25))
         (result,) = acc.advice_results()
         now = record.now_ms()
-        assert Trial(0, 20).verdict(result, now)
-        assert Trial(0, 26).verdict(result, now) == ""
-        assert Trial(1, 20).verdict(result, now) == ""
-        assert Trial(1, 20).verdict(result, now + 86_400_001)
-        assert Trial(1, 20).verdict(result, now - 86_400_001) == ""  # a clock went back
-        assert Trial(0, 20, 0.0).verdict(result, now) == ""
+        assert TrialPeriod(0, 20).verdict(result, now)
+        assert TrialPeriod(0, 26).verdict(result, now) == ""
+        assert TrialPeriod(1, 20).verdict(result, now) == ""
+        assert TrialPeriod(1, 20).verdict(result, now + 86_400_001)
+        assert TrialPeriod(1, 20).verdict(result, now - 86_400_001) == ""  # a clock went back
+        assert TrialPeriod(0, 20, 0.0).verdict(result, now) == ""
         unknown = replace(result, runs=4, untold=3)
-        assert Trial(0, 20).verdict(unknown, now) == ""
+        assert TrialPeriod(0, 20).verdict(unknown, now) == ""
 
 
 def service(acc: Accelerator, told: list, **more) -> Advise:
@@ -405,7 +405,7 @@ def test_as_a_service_it_runs_once_where_there_is_news(lake):
         files, now = acc.services.store.files, record.now_ms()
         Runner([service(acc, told, once=True)], Claims(files)).run(threading.Event())
         assert len(told) == 1 and len(told[0].steps) == 1
-        ended = Run.from_json(Claims(files).seen("advise").last)
+        ended = FinishedRun.from_json(Claims(files).seen("advise").last)
         assert ended is not None and ended.done == 1
         assert ended.failures == 0 and not ended.more
         assert not service(acc, told).due().tasks  # within the hour
@@ -432,7 +432,7 @@ def test_a_run_without_a_budget_is_told_and_tried_later(lake):
 def test_a_wrong_clock_delays_nothing(lake):
     with opened(lake) as acc:
         one, now = service(acc, []), record.now_ms()
-        ahead = Run(began_ms=now + 10**10, ended_ms=now + 10**10, state=one.state)
+        ahead = FinishedRun(began_ms=now + 10**10, ended_ms=now + 10**10, state=one.state)
         assert one.is_due(ahead, 0)
         recent = replace(ahead, began_ms=now - 1000, ended_ms=now)
         assert not one.is_due(recent, 0)

@@ -11,7 +11,7 @@ import pytest
 import accelerator
 from accelerator import Accelerator
 from accelerator.store.journals import ledger
-from accelerator.store.journals.ledger import Applied
+from accelerator.store.journals.ledger import AppliedAdvice
 from tests.accelerator.services.advisor.asked_lake import BY_KIND, REGIONS, TOTAL, fill, log
 from tests.accelerator.services.refresh.daemons import Daemon
 from tests.support.pristine import catalog_of
@@ -31,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def entries(acc: Accelerator) -> tuple[Applied, ...]:
+def entries(acc: Accelerator) -> tuple[AppliedAdvice, ...]:
     return ledger.read(acc.services.store.files).entries
 
 

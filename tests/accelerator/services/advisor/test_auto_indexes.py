@@ -13,7 +13,7 @@ from accelerator.builds.sidecars.builder import IndexBuilder
 from accelerator.errors import AdviceStaleError, BuildError, CancelledError, IndexNotFoundError
 from accelerator.query.statements.nodes import CreateIndex
 from accelerator.services.advisor.results import Results
-from accelerator.services.advisor.workload.queries import Reading
+from accelerator.services.advisor.workload.queries import WorkloadReader
 from accelerator.store import IndexRecord
 from accelerator.store.journals.ledger import UNPAID
 from tests.accelerator.services.advisor.asked_lake import BY_KIND, REGIONS, TOTAL, log
@@ -257,7 +257,7 @@ def test_an_analysis_ends_soon_once_told_to_stop(asked, monkeypatch):
                 check()
                 threading.Event().wait(0.01)
 
-        monkeypatch.setattr(Reading, "understood", slow)
+        monkeypatch.setattr(WorkloadReader, "understood", slow)
         with pytest.raises(CancelledError):
             run(acc, stop=stop)
         monkeypatch.undo()

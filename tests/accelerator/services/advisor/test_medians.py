@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.services.advisor.apply.record import raw_medians
-from accelerator.services.advisor.results import AdviceResult, Trial
-from accelerator.store.journals.ledger import Applied
+from accelerator.services.advisor.results import AdviceResult, TrialPeriod
+from accelerator.store.journals.ledger import AppliedAdvice
 from accelerator.store.journals.medians import (
     RUNS_MIN,
     MedianRange,
@@ -23,7 +23,9 @@ from accelerator.store.journals.medians import (
 
 STALL_MS = 10_000.0
 NOW_MS = 1_800_000_000_000
-MADE = Applied("0" * 32, "r0", "CREATE CUBE", "d.f", "u", "c", "auto", "done", 1, 1, gain_ms=1000.0)
+MADE = AppliedAdvice(
+    "0" * 32, "r0", "CREATE CUBE", "d.f", "u", "c", "auto", "done", 1, 1, gain_ms=1000.0
+)
 TIMES = st.lists(st.floats(0, 1000), min_size=RUNS_MIN, max_size=70)
 
 
@@ -68,7 +70,7 @@ def result(before, since, promised=1000.0, days=1.0) -> AdviceResult:
 
 
 def pays(before, since, promised):
-    return Trial().pays(result(before, since, promised), NOW_MS)
+    return TrialPeriod().pays(result(before, since, promised), NOW_MS)
 
 
 @given(TIMES, TIMES, st.floats(1, 1e6))
@@ -83,7 +85,7 @@ def test_no_single_run_turns_a_verdict(before, since, promised):
 @given(TIMES, TIMES, st.floats(1, 1e6))
 def test_a_verdict_is_of_the_medians_without_any_one_run(before, since, promised):
     """Whoever sets the medians apart anew, without one of the runs, finds the same."""
-    verdict, share = pays(before, since, promised), Trial().share
+    verdict, share = pays(before, since, promised), TrialPeriod().share
     for some, others in (
         *((one, since) for one in changed(before)),
         *((before, one) for one in changed(since)),
@@ -111,18 +113,18 @@ def test_far_from_the_line_one_run_changes_nothing_at_all(slow, fast, paying):
 def test_one_stall_of_sixty_two_doesnt_condemn():
     before, since = [130.0] * 40, [2.4] * 61 + [STALL_MS]
     found = result(before, since, promised=62 * 127.6)
-    assert found.gain_ms == pytest.approx(62 * 127.6) and Trial().verdict(found, NOW_MS) == ""
-    assert Trial().pays(found, NOW_MS) is True
+    assert found.gain_ms == pytest.approx(62 * 127.6) and TrialPeriod().verdict(found, NOW_MS) == ""
+    assert TrialPeriod().pays(found, NOW_MS) is True
 
 
 def test_too_few_runs_since_tell_nothing_but_how_little_they_can_spare():
     before = [100.0] * 30
     few = result(before, [STALL_MS] * (RUNS_MIN - 1), promised=1000.0)
-    assert few.gain_ms < 0 and Trial().pays(few, NOW_MS) is None
+    assert few.gain_ms < 0 and TrialPeriod().pays(few, NOW_MS) is None
     rarely = result(before, [1.0] * 2, promised=100_000.0)
-    assert Trial().pays(rarely, NOW_MS) is False
-    assert "0.2 s a day at most, 100 s were promised" in Trial().verdict(rarely, NOW_MS)
-    assert Trial().pays(result(before, [], promised=1.0), NOW_MS) is False
+    assert TrialPeriod().pays(rarely, NOW_MS) is False
+    assert "0.2 s a day at most, 100 s were promised" in TrialPeriod().verdict(rarely, NOW_MS)
+    assert TrialPeriod().pays(result(before, [], promised=1.0), NOW_MS) is False
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

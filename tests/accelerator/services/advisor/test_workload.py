@@ -20,7 +20,7 @@ from accelerator.services.advisor.workload.workload import (
 from accelerator.store.files.files import open_files
 from accelerator.store.journals.query_log.encoding.encode import encoded
 from accelerator.store.journals.query_log.paths import path_of
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 
@@ -129,7 +129,7 @@ def test_who_answered_long_ago_is_told(tmp_path):
     def write(days, number, **fields):
         started = int((NOW - timedelta(days=days)).timestamp() * 1_000_000)
         given = {"id": f"q{number}", "state": "FINISHED", "sql": f"SELECT {number}"}
-        record = Record(started_us=started, process="session", **given | fields)
+        record = LogRecord(started_us=started, process="session", **given | fields)
         made = encoded([record], 0)
         files.create(path_of(started, started, f"{number:032x}", 1), made.data)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.iceberg.writes.errors import IngestError
-from accelerator.services.ingest.arrow_stream import Stream
+from accelerator.services.ingest.arrow_stream import ArrowBatches
 
 TABLE = pa.table({"a": list(range(50)), "b": [f"text {i}" if i % 3 else None for i in range(50)]})
 
@@ -27,7 +27,7 @@ GOOD = written(TABLE)
 
 def read(path, data):
     path.write_bytes(data)
-    with Stream(path) as stream:
+    with ArrowBatches(path) as stream:
         return pa.Table.from_batches(list(stream.batches()), schema=stream.schema)
 
 

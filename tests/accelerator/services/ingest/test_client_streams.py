@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.client.streams import read, written
-from accelerator.services.ingest.arrow_stream import Stream
+from accelerator.services.ingest.arrow_stream import ArrowBatches
 
 TABLE = pa.table({"a": [1, None, 3], "b": ["x", None, "z"]})
 
@@ -18,7 +18,7 @@ def taken(path, rows):
     with written(rows) as file:
         path.write_bytes(file.read())
         again = read(file)
-    with Stream(path) as stream:
+    with ArrowBatches(path) as stream:
         found = pa.Table.from_batches(list(stream.batches()), schema=stream.schema)
     assert found == again
     return found

@@ -29,7 +29,7 @@ from accelerator.services.refresh.artifacts import Artifact
 from accelerator.services.refresh.service import Refresh, Refreshed
 from accelerator.services.runner import Outcome, Reported
 from accelerator.store import Store
-from accelerator.store.journals.claims import Claims, Progress
+from accelerator.store.journals.claims import Claims, TaskProgress
 from accelerator.store.journals.run import known
 from accelerator.store.log.registry import RegistryCodec
 from tests.accelerator.services.refresh.followed_lake import (
@@ -174,7 +174,7 @@ def test_a_failure_is_told_and_waits_longer_each_time(
     def fail(*_: object, **__: object) -> None:
         raise EngineError("the disk is full")
 
-    monkeypatch.setattr("accelerator.builds.segments.builder.Builder._job", fail)
+    monkeypatch.setattr("accelerator.builds.segments.builder.SegmentBuilder._job", fail)
     (done,) = refreshed(acc)
     assert "the disk is full" in str(done.error) and done.code == "build_failed"
     row = shown(acc)
@@ -332,7 +332,7 @@ def test_what_another_process_does_is_left_to_it(acc: Accelerator) -> None:
     other = Claims(acc.services.store.files).claim(key(acc))
     assert other is not None
     assert refreshed(acc) == []
-    other.prolong(Progress(3, 12))
+    other.prolong(TaskProgress(3, 12))
     assert shown(acc)["progress"] == "3/12"
     other.end(None)
     assert shown(acc)["progress"] is None
@@ -381,7 +381,7 @@ def test_where_spark_is_needed_but_not_here_it_is_said(
     def nowhere(*_: object, **__: object) -> None:
         raise SparkElsewhereError("the statement needs Spark")
 
-    monkeypatch.setattr("accelerator.builds.segments.builder.Builder._job", nowhere)
+    monkeypatch.setattr("accelerator.builds.segments.builder.SegmentBuilder._job", nowhere)
     with pytest.raises(SparkElsewhereError):
         refreshed(acc)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from accelerator.common.config.config import Config
 from accelerator.common.config.refresh_schedule import MANUAL, ON_COMMIT, When
 from accelerator.errors import ConfigError, StatementError
 from accelerator.query.statements.grammar import parse_statement
-from accelerator.query.statements.nodes import RefreshCube, RefreshIndex
+from accelerator.query.statements.nodes import SetCubeRefresh, SetIndexRefresh
 
 
 @given(st.integers(refresh_schedule.SECONDS_MIN, refresh_schedule.SECONDS_MAX))
@@ -21,7 +21,7 @@ def test_a_text_means_what_it_was_made_of(seconds):
     found = When(True, seconds)
     assert refresh_schedule.parsed(found.text) == found
     said = parse_statement(f"ALTER CUBE c SET REFRESH = EVERY '{found.text}'")
-    assert said == RefreshCube("c", found.text)
+    assert said == SetCubeRefresh("c", found.text)
 
 
 @given(st.text(max_size=30))
@@ -69,11 +69,11 @@ def test_what_is_no_interval(text):
 @pytest.mark.parametrize(
     ("sql", "found"),
     [
-        ("ALTER CUBE c SET REFRESH = ON COMMIT", RefreshCube("c", "on_commit")),
-        ("alter cube `my c` set refresh = manual;", RefreshCube("my c", "manual")),
-        ("ALTER CUBE c SET REFRESH = EVERY '600 seconds'", RefreshCube("c", "10 minutes")),
-        ("ALTER INDEX i SET REFRESH = ON COMMIT", RefreshIndex("i", "on_commit")),
-        ('ALTER INDEX i SET REFRESH = EVERY "2 hours"', RefreshIndex("i", "2 hours")),
+        ("ALTER CUBE c SET REFRESH = ON COMMIT", SetCubeRefresh("c", "on_commit")),
+        ("alter cube `my c` set refresh = manual;", SetCubeRefresh("my c", "manual")),
+        ("ALTER CUBE c SET REFRESH = EVERY '600 seconds'", SetCubeRefresh("c", "10 minutes")),
+        ("ALTER INDEX i SET REFRESH = ON COMMIT", SetIndexRefresh("i", "on_commit")),
+        ('ALTER INDEX i SET REFRESH = EVERY "2 hours"', SetIndexRefresh("i", "2 hours")),
     ],
 )
 def test_statements(sql, found):

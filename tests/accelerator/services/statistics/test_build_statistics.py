@@ -29,7 +29,7 @@ from accelerator.iceberg import CatalogError
 from accelerator.iceberg.catalogs.readers import CatalogSettings, JvmCatalog, PyIcebergCatalog
 from accelerator.iceberg.catalogs.sqlite import SqliteCatalog
 from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError, read_errors
-from accelerator.iceberg.statistics.puffin import Described, footer_of, written
+from accelerator.iceberg.statistics.puffin import PuffinBlob, footer_of, written
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from accelerator.services.statistics import build, scan
 from accelerator.services.statistics.sketches.column import ColumnSketches
@@ -180,10 +180,10 @@ def accelerator_long():
     return LongType()
 
 
-def foreign(root: Path, table, *more: tuple[Described, bytes]) -> Path:
+def foreign(root: Path, table, *more: tuple[PuffinBlob, bytes]) -> Path:
     """A file of another writer's for the current snapshot, of column `d` and what is given."""
     snapshot = table.current_snapshot()
-    theirs = Described(THETA, (3,), snapshot.snapshot_id, 1, {"ndv": "77"}, "zstd")
+    theirs = PuffinBlob(THETA, (3,), snapshot.snapshot_id, 1, {"ndv": "77"}, "zstd")
     all_of_it = [(theirs, b"whatever"), *more]
     data, size = written(all_of_it, "somebody")
     path = root / "d" / "t" / "metadata" / "theirs.stats"
@@ -203,7 +203,7 @@ def foreign(root: Path, table, *more: tuple[Described, bytes]) -> Path:
 
 
 def test_what_others_have_said_of_other_columns_stays(acc, root, table):
-    extra = Described("of-somebody", (1,), 1, 1, {"x": "y"})
+    extra = PuffinBlob("of-somebody", (1,), 1, 1, {"x": "y"})
     foreign(root, table, (extra, b"their own"))
     acc.build_statistics("d.t", columns=["a"])
     found = blobs(root, table)
@@ -237,7 +237,7 @@ def test_what_others_have_said_is_not_lost_where_it_cannot_be_read_now(
 def test_what_others_say_at_too_great_length_is_not_copied_and_told(acc, root, table):
     """A footer of theirs and ours together would be more than a reader takes."""
     extra = [
-        (Described("of-somebody", (1,), 1, 1, {"x": "y" * 300_000}), b"theirs") for _ in range(15)
+        (PuffinBlob("of-somebody", (1,), 1, 1, {"x": "y" * 300_000}), b"theirs") for _ in range(15)
     ]
     foreign(root, table, *extra)
     done = acc.build_statistics("d.t", columns="a")

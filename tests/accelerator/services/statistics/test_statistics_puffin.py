@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pyiceberg.table.puffin import Footer
 
 from accelerator.iceberg.statistics import puffin
-from accelerator.iceberg.statistics.puffin import Described, content, footer_of, written
+from accelerator.iceberg.statistics.puffin import PuffinBlob, content, footer_of, written
 
 BLOBS = [
-    (Described("apache-datasketches-theta-v1", (3,), 7, 2, {"ndv": "5"}), b"abc"),
-    (Described("of-nobody", (1, 2), -1, -1, {}), b""),
+    (PuffinBlob("apache-datasketches-theta-v1", (3,), 7, 2, {"ndv": "5"}), b"abc"),
+    (PuffinBlob("of-nobody", (1, 2), -1, -1, {}), b""),
 ]
 
 
@@ -45,7 +45,7 @@ def test_what_is_written_is_read():
 
 
 def test_a_compressed_blob_and_one_that_expands_too_far(monkeypatch):
-    theirs = Described("t", (1,), 1, 1, {}, "zstd")
+    theirs = PuffinBlob("t", (1,), 1, 1, {}, "zstd")
     data, _ = written([(theirs, zstd(b"x" * 1000))], "them")
     (one,) = footer(data)
     assert content(reader(data), one) == b"x" * 1000
@@ -53,9 +53,9 @@ def test_a_compressed_blob_and_one_that_expands_too_far(monkeypatch):
     with pytest.raises(ValueError, match="more than"):
         content(reader(data), one)
     with pytest.raises(ValueError, match="decompressed"):
-        content(reader(b"PFA1" + b"z" * 50), Described("t", (1,), 1, 1, {}, "zstd", 4, 20))
+        content(reader(b"PFA1" + b"z" * 50), PuffinBlob("t", (1,), 1, 1, {}, "zstd", 4, 20))
     with pytest.raises(ValueError, match="lz4"):
-        content(reader(data), Described("t", (1,), 1, 1, {}, "lz4", 4, 2))
+        content(reader(data), PuffinBlob("t", (1,), 1, 1, {}, "lz4", 4, 2))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_altered_files_raise_value_errors_alone(data):
 
 
 def test_a_large_footer_is_read_by_two_reads():
-    many = [(Described("t", (n,), 1, 1, {"k": "v" * 50}), b"") for n in range(2000)]
+    many = [(PuffinBlob("t", (n,), 1, 1, {"k": "v" * 50}), b"") for n in range(2000)]
     data, size = written(many, "me")
     asked = []
 

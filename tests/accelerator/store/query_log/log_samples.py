@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.errors import StoreError
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 
 NOW_US = 1_764_254_400_000_000
 HOUR_US = 3_600_000_000
@@ -19,7 +19,7 @@ def record(number=0, **fields):
         "sql": f"SELECT a FROM t WHERE b = {number}",
         "process": "gateway",
     }
-    return Record(**given | fields)
+    return LogRecord(**given | fields)
 
 
 class Failing:

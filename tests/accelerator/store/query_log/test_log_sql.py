@@ -23,7 +23,7 @@ from accelerator.store.journals.query_log.record import COLUMNS, arrow_type
 from accelerator.store.journals.query_log.time_span import ALL, Span
 from accelerator.store.journals.query_log.visibility import shown_to
 from accelerator.store.journals.query_log.writing.writer import Limits, QueryLog
-from rewrite.client import Client
+from rewrite.client import ClientContext
 from rewrite.parse.parse import parse
 from tests.accelerator.store.query_log.log_samples import DAY_US, record
 
@@ -254,7 +254,7 @@ def test_folded_times_are_what_a_clock_says(now, number, unit, zone):
 def test_trinos_times_bound_the_files_too(acc, zone):
     """As the gateway's worker has them: constants of the statement, in the client's zone."""
     where = {"catalog": "system", "schema": "runtime", "time_zone": zone}
-    client = Client(**where, user="ann", now=datetime.now(UTC))
+    client = ClientContext(**where, user="ann", now=datetime.now(UTC))
     sql = (
         "SELECT id FROM query_log WHERE started > current_timestamp - interval '36' hour"
         " AND started <= date_add('minute', 1, now()) ORDER BY id"

@@ -16,7 +16,11 @@ from accelerator.store.journals.query_log.encoding.encode import encoded, file_o
 from accelerator.store.journals.query_log.paths import FOLDER, log_file, path_of
 from accelerator.store.journals.query_log.reader import look, read
 from accelerator.store.journals.query_log.writing import merging
-from accelerator.store.journals.query_log.writing.merged_parts import Part, parts_of, parts_text
+from accelerator.store.journals.query_log.writing.merged_parts import (
+    WrittenLogFile,
+    parts_of,
+    parts_text,
+)
 from accelerator.store.journals.query_log.writing.merging import merge
 from accelerator.store.journals.query_log.writing.retention import trim
 from tests.accelerator.store.query_log.log_samples import DAY_US, HOUR_US, NOW_US, record
@@ -226,7 +230,7 @@ def test_merged_files_are_trimmed_as_others(log):
 
 def test_parts_that_do_not_fit_the_rows_are_damage(log):
     rows = read(log.files).slice(0, 0)
-    data = file_of(rows, 0, [Part("a" * 32 + "-000001", 7, 0)])
+    data = file_of(rows, 0, [WrittenLogFile("a" * 32 + "-000001", 7, 0)])
     assert log.files.create(path_of(NOW_US, NOW_US, "b" * 32, 0), data)
     assert dict(look(log.files).skipped) == {"damaged": 1}
 
@@ -239,7 +243,8 @@ def test_parts_that_do_not_fit_the_rows_are_damage(log):
 )
 def test_parts_come_back(found):
     parts = tuple(
-        Part(f"{process:032x}-{number:06d}", rows, rows // 2) for process, number, rows in found
+        WrittenLogFile(f"{process:032x}-{number:06d}", rows, rows // 2)
+        for process, number, rows in found
     )
     assert parts_of(parts_text(parts)) == parts
 

@@ -13,10 +13,10 @@ from accelerator.errors import StoreError
 from accelerator.store.files.files import open_files
 from accelerator.store.journals.query_log import hits as module
 from accelerator.store.journals.query_log.encoding.encode import encoded, file_of
-from accelerator.store.journals.query_log.hits import Use, Uses
+from accelerator.store.journals.query_log.hits import ArtifactHits, Uses
 from accelerator.store.journals.query_log.paths import FOLDER, path_of
 from accelerator.store.journals.query_log.reader import read
-from accelerator.store.journals.query_log.writing.merged_parts import Part
+from accelerator.store.journals.query_log.writing.merged_parts import WrittenLogFile
 from tests.accelerator.store.query_log.log_samples import NOW_US, record
 
 NAMES = st.lists(st.sampled_from(["c", "d", "é", ""]), max_size=2, unique=True).map(tuple)
@@ -40,7 +40,7 @@ def naive(records, kind, name, since_us):
         for one in records
         if name in getattr(one, kind) and one.started_us >= since_us
     ]
-    return Use(len(found), max(found, default=None))
+    return ArtifactHits(len(found), max(found, default=None))
 
 
 @given(st.lists(RECORDS, max_size=4), RECORDS, st.integers(-1, 51))
@@ -67,7 +67,7 @@ def test_a_second_look_reads_new_files_alone(tmp_path, monkeypatch):
     )
     uses = Uses(files, list)
     first = write(files, [record(1, cubes=("c",))], 1)
-    assert uses.known().of_cube("c", 0) == Use(1, NOW_US + 1_000_000)
+    assert uses.known().of_cube("c", 0) == ArtifactHits(1, NOW_US + 1_000_000)
     second = write(files, [record(2, cubes=("c",))], 2)
     assert uses.known().of_cube("c", 0).hits == 2
     assert opened == [first, second]
@@ -80,7 +80,7 @@ def test_merged_files_beside_their_inputs_count_once(tmp_path):
     for number in (1, 2, 3):
         write(files, [record(number, cubes=("c",))], number)
     rows = read(files).take([2, 1, 0])
-    parts = [Part(f"{'a' * 32}-00000{number}", 1, 0) for number in (1, 2, 3)]
+    parts = [WrittenLogFile(f"{'a' * 32}-00000{number}", 1, 0) for number in (1, 2, 3)]
     ends = NOW_US + 3_000_000, NOW_US + 1_000_000
     files.create(path_of(*ends, "b" * 32, 0), file_of(rows, 0, parts))
     files.create(path_of(*ends, "c" * 32, 0), file_of(rows.slice(0, 2), 0, parts[:2]))
@@ -96,16 +96,16 @@ def test_merged_files_beside_their_inputs_count_once(tmp_path):
 
 def test_what_cannot_be_read_counts_nothing(tmp_path, monkeypatch):
     files = open_files(str(tmp_path))
-    assert Uses(files, list).known().of_cube("c", 0) == Use()
+    assert Uses(files, list).known().of_cube("c", 0) == ArtifactHits()
     path = write(files, [record(1, cubes=("c",))], 1)
     (tmp_path / path).write_bytes(b"PAR1 nothing PAR1")
-    assert Uses(files, list).known().of_cube("c", 0) == Use()
+    assert Uses(files, list).known().of_cube("c", 0) == ArtifactHits()
 
     def fails(*_):
         raise StoreError("gone")
 
     monkeypatch.setattr(files, "entries", fails)
-    assert Uses(files, list).known().of_index("c", 0) == Use()
+    assert Uses(files, list).known().of_index("c", 0) == ArtifactHits()
 
 
 def test_what_is_too_much_for_one_look_is_read_by_the_next(tmp_path, monkeypatch):
@@ -119,7 +119,9 @@ def test_what_is_too_much_for_one_look_is_read_by_the_next(tmp_path, monkeypatch
     assert [uses.known().of_cube("c", 0).hits for _ in range(4)] == [1, 2, 3, 3]
 
 
-@pytest.mark.parametrize(("use", "shown"), [(Use(), (0, None)), (Use(2, 1_500), (2, 1))])
+@pytest.mark.parametrize(
+    ("use", "shown"), [(ArtifactHits(), (0, None)), (ArtifactHits(2, 1_500), (2, 1))]
+)
 def test_columns_are_in_milliseconds(use, shown):
     assert tuple(use.columns().values()) == shown
 
@@ -133,7 +135,7 @@ def test_a_file_that_cant_be_read_now_counts_later(tmp_path, monkeypatch):
         raise StoreError("the store is slow")
 
     monkeypatch.setattr(type(files), "read_range", fail)
-    assert uses.known().of_cube("c", 0) == Use()
+    assert uses.known().of_cube("c", 0) == ArtifactHits()
     monkeypatch.setattr(type(files), "read_range", real)
     assert uses.known().of_cube("c", 0).hits == 1
 

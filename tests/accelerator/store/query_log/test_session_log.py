@@ -222,7 +222,9 @@ def test_a_plan_that_cant_be_told_costs_no_answer(folder, monkeypatch, caplog):
     def fail(*_):
         raise ValueError
 
-    monkeypatch.setattr("accelerator.query.recording.statement_recorder.Asked._told", fail)
+    monkeypatch.setattr(
+        "accelerator.query.recording.statement_recorder.StatementRecorder._told", fail
+    )
     with accelerator.open(folder) as acc:
         assert acc.query(TOTALS).num_rows == 2
     assert "a statement isn't in the query log: ValueError" in caplog.text

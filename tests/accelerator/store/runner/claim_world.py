@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from accelerator.errors import StoreError
-from accelerator.store.journals.claims import Claims, Progress
+from accelerator.store.journals.claims import Claims, TaskProgress
 
 KEY = "refresh-x"
 
@@ -163,7 +163,7 @@ class Process:
         self.answer = self.claim
 
     def _prolong(self):
-        self.answer = self.claim.prolong(Progress(1, 2))
+        self.answer = self.claim.prolong(TaskProgress(1, 2))
 
     def _finish(self):
         claim, self.claim = self.claim, None

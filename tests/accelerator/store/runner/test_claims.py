@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.store.files.files import open_files
-from accelerator.store.journals.claims import FOLDER, HOLD_MS, MARGIN_MS, Claims, Progress, path_of
+from accelerator.store.journals.claims import (
+    FOLDER,
+    HOLD_MS,
+    MARGIN_MS,
+    Claims,
+    TaskProgress,
+    path_of,
+)
 from accelerator.store.journals.process_identity import identity, is_gone
 from tests.accelerator.store.runner.claim_world import KEY, World
 
@@ -180,7 +187,7 @@ def test_progress_and_the_last_end_are_seen():
     one.do("claim")
     one.do("prolong")
     found = Claims(world.files).seen(KEY)
-    assert (found.progress, found.last, found.ended) == (Progress(1, 2), None, False)
+    assert (found.progress, found.last, found.ended) == (TaskProgress(1, 2), None, False)
     one.do("end")
     found = Claims(world.files).seen(KEY)
     assert found.last == {"ran": one.name} and found.ended
@@ -242,10 +249,10 @@ def test_golden_files(tmp_path):
     """Renewed by hand, for a new version alone: `docs/formats/services.md`."""
     claims = Claims(open_files(str(tmp_path)), now_ms=lambda: 1_750_000_000_000, process="p")
     one = claims.claim(KEY)
-    assert one is not None and one.prolong(Progress(3, 12))
+    assert one is not None and one.prolong(TaskProgress(3, 12))
     one.end({"outcome": "done"})
     two = claims.claim(KEY)
-    assert two is not None and two.prolong(Progress(0, 0))
+    assert two is not None and two.prolong(TaskProgress(0, 0))
     paths = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*.json")}
     made = {name: _plain(path.read_text()) for name, path in sorted(paths.items())}
     if os.environ.get("UPDATE_GOLDEN"):

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from accelerator.store.files.files import open_files
-from accelerator.store.journals.claims import FOLDER, Claims, Progress, path_of
-from accelerator.store.journals.run import Every, Run, known
+from accelerator.store.journals.claims import FOLDER, Claims, TaskProgress, path_of
+from accelerator.store.journals.run import Every, FinishedRun, known
 
 
 class Counted:
@@ -35,8 +35,8 @@ def files(tmp_path):
 
 def _ran(claims, key, done):
     claim = claims.claim(key)
-    claim.prolong(Progress(1, 2))
-    claim.end(Run(began_ms=1, ended_ms=2, done=done).to_json())
+    claim.prolong(TaskProgress(1, 2))
+    claim.end(FinishedRun(began_ms=1, ended_ms=2, done=done).to_json())
 
 
 def test_many_tasks_take_one_listing_and_a_read_each(files):
@@ -45,7 +45,7 @@ def test_many_tasks_take_one_listing_and_a_read_each(files):
         _ran(claims, f"refresh-{number}", number)
     _ran(claims, "vacuum-x", 1)
     running = claims.claim("refresh-runs")
-    running.prolong(Progress(3, 9))
+    running.prolong(TaskProgress(3, 9))
     every = Every(Claims(files), "refresh-")
     files.asked.clear()
     found = every.known()
@@ -53,7 +53,7 @@ def test_many_tasks_take_one_listing_and_a_read_each(files):
     assert {key: one.last.done for key, one in found.items() if one.last} == {
         f"refresh-{number}": number for number in range(30)
     }
-    assert found["refresh-runs"].running == Progress(3, 9)
+    assert found["refresh-runs"].running == TaskProgress(3, 9)
     assert found == {key: known(Claims(files), key) for key in found}
     files.asked.clear()
     _ran(claims, "refresh-7", 70)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.errors import CancelledError
-from accelerator.services.runner import Due, Outcome, Runner
+from accelerator.services.runner import DueTasks, Outcome, Runner
 from accelerator.store.journals import run_history
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import Known, Run
+from accelerator.store.journals.run import FinishedRun, TaskRuns
 from accelerator.store.journals.run_history import RunHistory, id_of, parts_of_id
 from tests.accelerator.store.runner.claim_world import Memory
 
@@ -28,7 +28,7 @@ class Once:
         self._wanted, self._ends = wanted, ends
 
     def due(self):
-        return Due(() if self.is_over else (self,), is_over=self.is_over)
+        return DueTasks(() if self.is_over else (self,), is_over=self.is_over)
 
     def is_due(self, last, deaths):
         return self._wanted
@@ -77,7 +77,7 @@ def test_another_process_stops_a_task_and_it_is_told_who_did():
     assert entry.run.failures == 1
     seen = claims.seen("refresh-x")
     assert seen.ended
-    assert Run.from_json(seen.last) == entry.run
+    assert FinishedRun.from_json(seen.last) == entry.run
     # What asked it to stop has gone with its end, and stops nobody else.
     assert not any("stop" in path for path in claims.files.held)
     assert not claims.ask_to_stop("refresh-x", claim.epoch, "ann")
@@ -85,9 +85,9 @@ def test_another_process_stops_a_task_and_it_is_told_who_did():
 
 
 def test_what_somebody_has_stopped_waits_until_something_changes():
-    last = Run(began_ms=0, ended_ms=0, state="s", failures=1, error="e", code="cancelled")
-    assert Known(last).wait_s("s", 0) == 3600
-    assert Known(last).wait_s("other", 0) == 10
+    last = FinishedRun(began_ms=0, ended_ms=0, state="s", failures=1, error="e", code="cancelled")
+    assert TaskRuns(last).wait_s("s", 0) == 3600
+    assert TaskRuns(last).wait_s("other", 0) == 10
 
 
 def test_a_request_to_stop_outlasts_a_prolongation():
@@ -117,7 +117,7 @@ def test_the_history_is_bounded_in_order_and_read_page_by_page(monkeypatch):
     files = Memory()
     kept = RunHistory(files)
     for number in range(1, 60):
-        kept.add("k", number, Run(began_ms=number, ended_ms=number))
+        kept.add("k", number, FinishedRun(began_ms=number, ended_ms=number))
     assert 20 <= len(files.held) <= 22
     pages, before = [], ""
     while True:
@@ -137,7 +137,7 @@ def test_the_history_is_bounded_in_order_and_read_page_by_page(monkeypatch):
 def test_what_is_damaged_is_left_out(data):
     files = Memory()
     kept = RunHistory(files)
-    kept.add("k", 1, Run(began_ms=1, ended_ms=1))
+    kept.add("k", 1, FinishedRun(began_ms=1, ended_ms=1))
     files.create(f"{run_history.FOLDER}/{2:013d}-{2:020d}-k.json", data)
     files.create(f"{run_history.FOLDER}/notes.txt", data)
     files.create(f"{run_history.FOLDER}/{2:013d}-{2:020d}-.k.json", data)
@@ -150,7 +150,7 @@ def test_the_files_are_of_their_format():
     claims = Claims(Memory(), now_ms=lambda: 1_750_000_000_000, process="p", gone=lambda _: False)
     claims.claim("refresh-x")
     claims.ask_to_stop("refresh-x", 1, "ann")
-    run = Run(began_ms=1, ended_ms=2, state="s", failures=1, error="e", code="cancelled")
+    run = FinishedRun(began_ms=1, ended_ms=2, state="s", failures=1, error="e", code="cancelled")
     RunHistory(claims.files).add("refresh-x", 1, run, "ann")
     files = claims.files.held
     stop = json.loads(files["services/v1/refresh-x/00000000000000000001-stop.json"])

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.errors import BuildError, CancelledError, SparkElsewhereError, StoreError
-from accelerator.services.runner import Due, Outcome, Runner
+from accelerator.services.runner import DueTasks, Outcome, Runner
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import AHEAD_MS, Known, Run, known, until_s
+from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, known, until_s
 from tests.accelerator.store.runner.claim_world import Memory
 
 
@@ -43,7 +43,7 @@ class Jobs:
 
     def due(self):
         left = [one for one in self.jobs if not one.outcomes]
-        return Due(left, is_over=not left)
+        return DueTasks(left, is_over=not left)
 
 
 def ran(*services, claims=None, threads=4, stop=None, abort=lambda: None):
@@ -184,11 +184,11 @@ def test_what_no_task_may_raise_is_raised_once_others_have_ended(error):
 
     with pytest.raises(type(error)):
         ran(Jobs(Job("a", work)), claims=claims)
-    assert known(claims, "a") == Known()
+    assert known(claims, "a") == TaskRuns()
 
 
 RUNS = st.builds(
-    Run,
+    FinishedRun,
     began_ms=st.integers(0, 2**40),
     ended_ms=st.integers(0, 2**40),
     state=st.text(max_size=5),
@@ -203,7 +203,7 @@ RUNS = st.builds(
 
 @given(RUNS)
 def test_a_run_is_read_as_it_was_written(run):
-    assert Run.from_json(run.to_json()) == run
+    assert FinishedRun.from_json(run.to_json()) == run
 
 
 @given(RUNS, st.data())
@@ -212,16 +212,16 @@ def test_what_is_no_run_is_none(run, data):
     name = data.draw(st.sampled_from(sorted(raw)))
     if data.draw(st.booleans()):
         del raw[name]
-        assert Run.from_json(raw) is None
+        assert FinishedRun.from_json(raw) is None
     else:
         raw[name] = data.draw(st.sampled_from([[], {}, 1.5, "1" * 3, 2**70, True]))
-        found = Run.from_json(raw)
-        assert found is None or isinstance(found, Run)
+        found = FinishedRun.from_json(raw)
+        assert found is None or isinstance(found, FinishedRun)
 
 
 @given(RUNS, st.integers(0, 2**40), st.integers(0, 9))
 def test_waits_are_bounded_whatever_the_clocks(run, now_ms, deaths):
-    wait = Known(run, None, deaths, run.began_ms).wait_s(run.state, now_ms)
+    wait = TaskRuns(run, None, deaths, run.began_ms).wait_s(run.state, now_ms)
     assert 0 <= wait <= 3600 + AHEAD_MS / 1000
     assert 0 <= until_s(run, 600, now_ms, since_began=True) <= 600 + AHEAD_MS / 1000
     if not run.failures and deaths <= 2:
@@ -229,8 +229,12 @@ def test_waits_are_bounded_whatever_the_clocks(run, now_ms, deaths):
 
 
 def test_deaths_delay_from_the_third_on():
-    for last in (None, Run(began_ms=0, ended_ms=1), Run(began_ms=0, ended_ms=10**12)):
-        waits = [Known(last, None, deaths, 10**12).wait_s("", 10**12) for deaths in range(6)]
+    for last in (
+        None,
+        FinishedRun(began_ms=0, ended_ms=1),
+        FinishedRun(began_ms=0, ended_ms=10**12),
+    ):
+        waits = [TaskRuns(last, None, deaths, 10**12).wait_s("", 10**12) for deaths in range(6)]
         assert waits == [0, 0, 0, 10, 20, 40]
 
 

@@ -22,16 +22,16 @@ from accelerator.store.journals.query_log.encoding.encode import (
     VERSION,
     VERSION_KEY,
 )
-from accelerator.store.journals.query_log.encoding.page_sizes import Sizes, sizes_of
+from accelerator.store.journals.query_log.encoding.page_sizes import PageSizes, sizes_of
 from accelerator.store.journals.query_log.record import (
     COLUMNS,
     LIST_MAX,
     ROWS_MAX,
     TIME_MAX,
-    Column,
+    LogColumn,
     arrow_type,
 )
-from accelerator.store.journals.query_log.writing.merged_parts import Part, parts_of
+from accelerator.store.journals.query_log.writing.merged_parts import WrittenLogFile, parts_of
 
 FILE_BYTES_MAX = 64 * 1024**2
 EXPANDED_BYTES_MAX = 256 * 1024**2
@@ -64,11 +64,11 @@ class Decoded:
 
     rows: pa.Table
     lost: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[WrittenLogFile, ...] = ()
 
-    def parts_of(self, id: str) -> tuple[Part, ...]:
+    def parts_of(self, id: str) -> tuple[WrittenLogFile, ...]:
         """Its parts; the file itself, of that `id`, where it wasn't merged."""
-        return self.parts or (Part(id, self.rows.num_rows, self.lost),)
+        return self.parts or (WrittenLogFile(id, self.rows.num_rows, self.lost),)
 
 
 def decoded(data: bytes, names: Collection[str] | None = None) -> Decoded:
@@ -82,7 +82,7 @@ def decoded(data: bytes, names: Collection[str] | None = None) -> Decoded:
         raise DamagedError(f"{type(error).__name__}: {error}".splitlines()[0][:200]) from error
 
 
-def _decoded(data: bytes, asked: list[Column]) -> Decoded:
+def _decoded(data: bytes, asked: list[LogColumn]) -> Decoded:
     sizes = sizes_of(data)
     _check(sizes)
     file = pq.ParquetFile(
@@ -109,7 +109,7 @@ def _decoded(data: bytes, asked: list[Column]) -> Decoded:
     return Decoded(pa.table(columns).select(schema.names).cast(schema), _lost(sizes), parts)
 
 
-def _check(sizes: Sizes) -> None:
+def _check(sizes: PageSizes) -> None:
     """Raises before anything of a file is expanded that is larger than the log's are."""
     _check_version(sizes.metadata)
     if sizes.row_groups > _ROW_GROUPS_MAX or len(sizes.leaves) > _COLUMNS_MAX:
@@ -122,7 +122,7 @@ def _check(sizes: Sizes) -> None:
         raise DamagedError(f"it says that it expands to {sizes.expanded} bytes")
 
 
-def _lost(sizes: Sizes) -> int:
+def _lost(sizes: PageSizes) -> int:
     told = sizes.metadata.get(LOST_KEY, b"")
     return min(int(told), COUNT_MAX) if told.isdigit() and len(told) < 20 else 0
 
@@ -135,7 +135,7 @@ def _check_version(metadata: Mapping[bytes, bytes]) -> None:
         raise NewerError(f"it has version {int(told)}")
 
 
-def _has(schema: pa.Schema, column: Column) -> bool:
+def _has(schema: pa.Schema, column: LogColumn) -> bool:
     """Whether the file has the column; DamagedError for another type, or where it must have it."""
     places = schema.get_all_field_indices(column.name)
     if not places and not column.required:
@@ -150,7 +150,7 @@ def _has(schema: pa.Schema, column: Column) -> bool:
     return True
 
 
-def _checked(column: pa.ChunkedArray, wanted: Column) -> pa.ChunkedArray:
+def _checked(column: pa.ChunkedArray, wanted: LogColumn) -> pa.ChunkedArray:
     """The column with its texts in full, once none of them is longer than it may be."""
     if wanted.required and column.null_count:
         raise DamagedError(f"{wanted.name} has no value")
@@ -169,7 +169,7 @@ def _checked(column: pa.ChunkedArray, wanted: Column) -> pa.ChunkedArray:
     return column.cast(arrow_type(wanted.kind))
 
 
-def _check_texts(values: pa.Array, wanted: Column) -> None:
+def _check_texts(values: pa.Array, wanted: LogColumn) -> None:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary
     longest = pc.max(pc.binary_length(values)).as_py() or 0

@@ -23,13 +23,13 @@ from accelerator.store.journals.query_log.record import (
     COLUMNS,
     LIST_MAX,
     TIME_MAX,
-    Column,
-    Record,
+    LogColumn,
+    LogRecord,
     arrow_schema,
     bounded,
 )
 from accelerator.store.journals.query_log.statement_text import told
-from accelerator.store.journals.query_log.writing.merged_parts import Part, parts_text
+from accelerator.store.journals.query_log.writing.merged_parts import WrittenLogFile, parts_text
 
 VERSION = 1
 """Of the columns and their meaning; a reader passes newer ones over."""
@@ -53,7 +53,7 @@ class Encoded:
     refused: int
 
 
-def encoded(records: Iterable[Record], lost: int) -> Encoded:
+def encoded(records: Iterable[LogRecord], lost: int) -> Encoded:
     """The records as a file, with how many before them were lost; those refused count as well."""
     given, refused = list(records), 0
     try:
@@ -73,7 +73,7 @@ def encoded(records: Iterable[Record], lost: int) -> Encoded:
     return Encoded(data, table.num_rows, times["min"], times["max"], refused)
 
 
-def file_of(rows: pa.Table, lost: int, parts: Sequence[Part] = ()) -> bytes:
+def file_of(rows: pa.Table, lost: int, parts: Sequence[WrittenLogFile] = ()) -> bytes:
     """The bytes of a file with these rows, of `arrow_schema`; `parts` of a merged one."""
     metadata = {VERSION_KEY: str(VERSION).encode(), LOST_KEY: str(lost).encode()}
     if parts:
@@ -93,7 +93,7 @@ def file_of(rows: pa.Table, lost: int, parts: Sequence[Part] = ()) -> bytes:
     return out.getvalue()
 
 
-def _table(records: Sequence[Record]) -> pa.Table:
+def _table(records: Sequence[LogRecord]) -> pa.Table:
     """The rows; what UNFIT and Arrow have where a value isn't of its column's type."""
     derived = _derived(records)
     columns = {}
@@ -104,14 +104,14 @@ def _table(records: Sequence[Record]) -> pa.Table:
     return pa.table(columns, schema=arrow_schema())
 
 
-def _derived(records: Iterable[Record]) -> dict[str, list[Any]]:
+def _derived(records: Iterable[LogRecord]) -> dict[str, list[Any]]:
     """The columns that aren't just a record's fields."""
     rows = [_of_text(record) for record in records]
     names = rows[0].keys() if rows else ()
     return {name: [row[name] for row in rows] for name in names}
 
 
-def _of_text(record: Record) -> dict[str, Any]:
+def _of_text(record: LogRecord) -> dict[str, Any]:
     text = told(record.sql, record.dialect)
     whole = len(record.sql) if record.sql_length is None else record.sql_length
     is_whole = whole == len(record.sql)
@@ -126,7 +126,7 @@ def _of_text(record: Record) -> dict[str, Any]:
     }
 
 
-def _column(column: Column, values: list[Any]) -> pa.Array:
+def _column(column: LogColumn, values: list[Any]) -> pa.Array:
     """The column of these values, which are of its type; TypeError or ValueError otherwise."""
     kind = column.kind
     if kind in ("texts", "counts"):
@@ -147,7 +147,7 @@ def _column(column: Column, values: list[Any]) -> pa.Array:
     return made
 
 
-def _is_within(column: Column, made: pa.Array) -> bool:
+def _is_within(column: LogColumn, made: pa.Array) -> bool:
     """Whether no value is beyond what its column may have."""
     kind = column.kind
     if kind in ("texts", "counts") and (pc.max(pc.list_value_length(made)).as_py() or 0) > LIST_MAX:
@@ -163,7 +163,7 @@ def _is_within(column: Column, made: pa.Array) -> bool:
     return True
 
 
-def _row(record: Record) -> Mapping[str, Any]:
+def _row(record: LogRecord) -> Mapping[str, Any]:
     """TypeError or ValueError for a value of another type than its column's."""
     derived = _of_text(record)
     return {
@@ -174,13 +174,13 @@ def _row(record: Record) -> Mapping[str, Any]:
     }
 
 
-def _checked(column: Column, value: Any) -> Any:
+def _checked(column: LogColumn, value: Any) -> Any:
     if value is None and column.required:
         raise ValueError(f"{column.name} is None")
     return None if value is None else _value(column, value)
 
 
-def _value(column: Column, value: Any) -> Any:
+def _value(column: LogColumn, value: Any) -> Any:
     kind = column.kind
     if kind == "texts":
         return [bounded(one, column.most) for one in _texts(value)]

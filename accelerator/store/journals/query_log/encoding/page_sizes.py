@@ -24,7 +24,7 @@ _LEVELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class PageSizes:
     """Rows and row groups, names of leaves with their dots, and the footer's own key and values.
 
     `expanded`: bytes of all pages together; `values`: of the leaf that has most.
@@ -38,7 +38,7 @@ class Sizes:
     values: int
 
 
-def sizes_of(data: bytes) -> Sizes:
+def sizes_of(data: bytes) -> PageSizes:
     """Of a whole file; ValueError for what isn't one, or is encoded as the log's files aren't."""
     if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC:
         raise ValueError("it has no footer of Parquet")
@@ -46,7 +46,7 @@ def sizes_of(data: bytes) -> Sizes:
     if length > min(_FOOTER_MAX, len(data) - 12):
         raise ValueError("its footer is longer than it can be")
     start = len(data) - 8 - length
-    footer = _Reader(data, start, len(data) - 8).struct()
+    footer = _ThriftCursor(data, start, len(data) - 8).struct()
     if not _bytes(footer.get(6, b"")).startswith(b"parquet-cpp-arrow"):
         raise ValueError("another writer's")
     groups = _structs(footer, 4)
@@ -62,7 +62,7 @@ def sizes_of(data: bytes) -> Sizes:
             expanded += size
             most = max(most, values, _whole(chunk, 5))
     metadata = {_bytes(one.get(1)): _bytes(one.get(2, b"")) for one in _structs(footer, 5)}
-    return Sizes(_whole(footer, 3), len(groups), frozenset(leaves), metadata, expanded, most)
+    return PageSizes(_whole(footer, 3), len(groups), frozenset(leaves), metadata, expanded, most)
 
 
 def _pages(data: bytes, chunk: Mapping[int, Any], footer: int) -> tuple[int, int]:
@@ -75,7 +75,7 @@ def _pages(data: bytes, chunk: Mapping[int, Any], footer: int) -> tuple[int, int
         raise ValueError("a column isn't inside the file")
     expanded = values = 0
     while begin < end:
-        reader = _Reader(data, begin, end)
+        reader = _ThriftCursor(data, begin, end)
         page = reader.struct()
         begin = reader.place + _whole(page, 3)
         if begin > end:
@@ -124,7 +124,7 @@ def _bytes(value: object) -> bytes:
     return value
 
 
-class _Reader:
+class _ThriftCursor:
     """A cursor over Thrift's compact protocol, up to `end`."""
 
     def __init__(self, data: bytes, place: int, end: int) -> None:

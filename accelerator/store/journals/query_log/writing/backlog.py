@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from accelerator.store.journals.query_log.record import Record
+from accelerator.store.journals.query_log.record import LogRecord
 
 _RECORD = 1000
 """Characters that a record counts for beside its texts."""
@@ -21,10 +21,10 @@ class Backlog:
     def __init__(self, records_max: int, chars_max: int) -> None:
         self._records_max, self._chars_max = records_max, chars_max
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[int, Record]] = deque()
+        self._waiting: deque[tuple[int, LogRecord]] = deque()
         self._chars = self._lost = self._lost_ever = 0
 
-    def add(self, record: Record) -> int:
+    def add(self, record: LogRecord) -> int:
         """Takes one; how many wait."""
         chars = _RECORD + len(record.sql) + len(record.error_message or "")
         with self._lock:
@@ -37,9 +37,9 @@ class Backlog:
                 self._lost_ever += 1
             return len(self._waiting)
 
-    def take(self, records: int, chars: int) -> tuple[list[Record], int]:
+    def take(self, records: int, chars: int) -> tuple[list[LogRecord], int]:
         """The oldest ones, one at least, and how many were lost since this was last asked."""
-        found: list[Record] = []
+        found: list[LogRecord] = []
         with self._lock:
             while self._waiting and len(found) < records:
                 if found and self._waiting[0][0] > chars:
@@ -53,7 +53,7 @@ class Backlog:
                 lost, self._lost = self._lost, 0
             return found, lost
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[LogRecord]:
         """Those that wait, the oldest first."""
         with self._lock:
             return [record for _, record in self._waiting]

@@ -12,7 +12,7 @@ import logging
 from typing import Protocol
 
 from accelerator.errors import UNFIT, AcceleratorError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.claims import Claims
 
 KEY = "query-log"
@@ -39,7 +39,7 @@ class Tidy(Protocol):
     def __call__(self, *, files_max: int, age_us: int) -> None: ...
 
 
-def tidy_crowd(files: Files, tidy: Tidy, *, now_us: int) -> bool:
+def tidy_crowd(files: StoreFiles, tidy: Tidy, *, now_us: int) -> bool:
     """Tidies where it pays and nobody else does so now; whether it did. Raises nothing.
 
     `now_us` is Unix time in microseconds.

@@ -10,7 +10,7 @@ _PART = re.compile(rb"([0-9a-f]{32}-[0-9]{6,12}):([0-9]{1,9}):([0-9]{1,18})", re
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WrittenLogFile:
     """A file as a process wrote it: `id` is its process and number, and `rows` how many it has.
 
     `lost` records of that process are in none, since the file before.
@@ -21,12 +21,12 @@ class Part:
     lost: int
 
 
-def parts_text(parts: Iterable[Part]) -> bytes:
+def parts_text(parts: Iterable[WrittenLogFile]) -> bytes:
     """The parts as the footer of a merged file has them."""
     return ",".join(f"{one.id}:{one.rows}:{one.lost}" for one in parts).encode()
 
 
-def parts_of(text: bytes) -> tuple[Part, ...]:
+def parts_of(text: bytes) -> tuple[WrittenLogFile, ...]:
     """The parts that a footer tells of. ValueError for what is no list of them, or has one twice.
 
     >>> parts_of(b"0123456789abcdef0123456789abcdef-000001:7:0")
@@ -35,13 +35,17 @@ def parts_of(text: bytes) -> tuple[Part, ...]:
     if not text:
         return ()
     found = [_PART.fullmatch(one) for one in text.split(b",")]
-    parts = [Part(one[1].decode(), int(one[2]), int(one[3])) for one in found if one is not None]
+    parts = [
+        WrittenLogFile(one[1].decode(), int(one[2]), int(one[3]))
+        for one in found
+        if one is not None
+    ]
     if len(parts) != len(found) or len({one.id for one in parts}) != len(parts):
         raise ValueError("its parts can't be read")
     return tuple(parts)
 
 
-def begins(parts: Sequence[Part]) -> list[tuple[Part, int]]:
+def begins(parts: Sequence[WrittenLogFile]) -> list[tuple[WrittenLogFile, int]]:
     """Each part, and the row with which it begins."""
     found, row = [], 0
     for part in parts:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.encoding.decode import (
     FILE_BYTES_MAX,
     DamagedError,
@@ -33,7 +33,7 @@ from accelerator.store.journals.query_log.paths import (
     path_of,
 )
 from accelerator.store.journals.query_log.record import ROWS_MAX
-from accelerator.store.journals.query_log.writing.merged_parts import Part, begins
+from accelerator.store.journals.query_log.writing.merged_parts import WrittenLogFile, begins
 
 AGE_US = 3_600_000_000
 """Files are left alone until the storage has had them for so long."""
@@ -47,7 +47,7 @@ _FEW = 8
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedFiles:
     """What one round did: files that became `made` new ones, and files deleted since they had."""
 
     merged: int = 0
@@ -75,7 +75,7 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ReadFile:
     """A file of which the parts are known."""
 
     stored: _Stored
@@ -83,14 +83,16 @@ class _Known:
     parts: frozenset[str]
 
 
-def merge(files: Files, *, now_us: int, files_max: int = 1000, age_us: int = AGE_US) -> Merged:
+def merge(
+    files: StoreFiles, *, now_us: int, files_max: int = 1000, age_us: int = AGE_US
+) -> MergedFiles:
     """One round that reads at most so many files, the oldest days first.
 
     Ages are told by the storage's times, counted from its newest file where the clock here is
     ahead of that. Files are left alone until the storage has had them for `age_us`. What is
     damaged, or a later release's, stays as it is. StoreError as of the store.
     """
-    done, left = Merged(), files_max
+    done, left = MergedFiles(), files_max
     days = _by_day(files)
     now_us = _by_storage(days, now_us)
     for day, stored in sorted(days.items()):
@@ -105,7 +107,9 @@ def merge(files: Files, *, now_us: int, files_max: int = 1000, age_us: int = AGE
         plain = [one for one in small if not one.file.is_merged]
         # Of a file that another one was made of no more is asked.
         held = {part for one in known if len(one.parts) > 1 for part in one.parts}
-        known += [_Known(one, 0, frozenset({one.file.id})) for one in plain if one.file.id in held]
+        known += [
+            _ReadFile(one, 0, frozenset({one.file.id})) for one in plain if one.file.id in held
+        ]
         unread = [one for one in plain if one.file.id not in held][: left - len(merged)]
         left -= len(merged) + len(unread)
         known += _known(files, unread)
@@ -116,7 +120,7 @@ def merge(files: Files, *, now_us: int, files_max: int = 1000, age_us: int = AGE
     return done
 
 
-def crowd(files: Files, *, now_us: int, age_us: int) -> int:
+def crowd(files: StoreFiles, *, now_us: int, age_us: int) -> int:
     """How many small files a round of `merge` would merge or delete, by one listing.
 
     Of those that a merged file may have been made of lately nothing is to be done yet.
@@ -143,7 +147,7 @@ def _by_storage(days: Mapping[str, Sequence[_Stored]], now_us: int) -> int:
     return min(now_us, max((one.modified_us for day in days.values() for one in day), default=0))
 
 
-def _by_day(files: Files) -> dict[str, list[_Stored]]:
+def _by_day(files: StoreFiles) -> dict[str, list[_Stored]]:
     """The log's files by their days, in the order of their names."""
     found: dict[str, list[_Stored]] = defaultdict(list)
     for entry in files.entries(FOLDER):
@@ -155,7 +159,7 @@ def _by_day(files: Files) -> dict[str, list[_Stored]]:
     return found
 
 
-def _read(files: Files, file: LogFile, names: Sequence[str] | None = None) -> Decoded | None:
+def _read(files: StoreFiles, file: LogFile, names: Sequence[str] | None = None) -> Decoded | None:
     """What it holds; None where it's gone, or none of what is merged here."""
     if file.bytes > FILE_BYTES_MAX:
         return None
@@ -165,22 +169,22 @@ def _read(files: Files, file: LogFile, names: Sequence[str] | None = None) -> De
         return None
 
 
-def _known(files: Files, stored: Iterable[_Stored]) -> Iterator[_Known]:
+def _known(files: StoreFiles, stored: Iterable[_Stored]) -> Iterator[_ReadFile]:
     for one in stored:
         found = _read(files, one.file, ("started",))
         if found is not None:
             parts = found.parts_of(one.file.id)
-            yield _Known(one, found.rows.num_rows, frozenset(part.id for part in parts))
+            yield _ReadFile(one, found.rows.num_rows, frozenset(part.id for part in parts))
 
 
 def _uncovered(
-    files: Files, known: Sequence[_Known], now_us: int, done: Merged
-) -> Iterator[_Known]:
+    files: StoreFiles, known: Sequence[_ReadFile], now_us: int, done: MergedFiles
+) -> Iterator[_ReadFile]:
     """The small files whose parts don't all stand in another one; those that do go in time.
 
     No two files have the same parts, so none goes for another that goes for it.
     """
-    holders: dict[str, list[_Known]] = defaultdict(list)
+    holders: dict[str, list[_ReadFile]] = defaultdict(list)
     for one in known:
         for part in one.parts if len(one.parts) > 1 else ():
             holders[part].append(one)
@@ -196,9 +200,9 @@ def _uncovered(
         done.deleted += len(going)
 
 
-def _groups(known: Iterable[_Known]) -> Iterator[list[_Known]]:
+def _groups(known: Iterable[_ReadFile]) -> Iterator[list[_ReadFile]]:
     """Files whose rows fit into one, in the order of their times."""
-    group: list[_Known] = []
+    group: list[_ReadFile] = []
     rows = size = 0
     for one in known:
         more = one.stored.file.bytes
@@ -210,10 +214,10 @@ def _groups(known: Iterable[_Known]) -> Iterator[list[_Known]]:
     yield group
 
 
-def _write(files: Files, group: Sequence[_Known], done: Merged) -> None:
+def _write(files: StoreFiles, group: Sequence[_ReadFile], done: MergedFiles) -> None:
     """Writes the merged file; one of the same parts has the same name, whoever makes it."""
     tables: list[pa.Table] = []
-    parts: dict[str, Part] = {}
+    parts: dict[str, WrittenLogFile] = {}
     inputs: list[LogFile] = []
     size = 0
     for one in group:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accelerator.store.files.entries import is_draft
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.paths import FOLDER, LogFile, log_file
 
 _DAY_US = 86_400_000_000
@@ -25,7 +25,7 @@ class Trimmed:
     bytes_left: int
 
 
-def trim(files: Files, *, days: float, bytes_max: int, now_us: int) -> Trimmed:
+def trim(files: StoreFiles, *, days: float, bytes_max: int, now_us: int) -> Trimmed:
     """Deletes what is beyond the bounds; 0 is none. StoreError where the store can't be used.
 
     A file's age is counted from the clock here, or from the storage's newest file where the clock

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from accelerator.common.config.config import Config
 from accelerator.errors import UNFIT, AcceleratorError
-from accelerator.store.files.files import Files
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.paths import path_of
-from accelerator.store.journals.query_log.record import READ_MAX, ROWS_MAX, Record
+from accelerator.store.journals.query_log.record import READ_MAX, ROWS_MAX, LogRecord
 from accelerator.store.journals.query_log.writing.backlog import Backlog
 from accelerator.store.journals.query_log.writing.retention import trim
 
@@ -70,7 +70,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriterFigures:
     """Figures of one process's log: records and files written, records lost, the last failure."""
 
     records: int
@@ -81,7 +81,7 @@ class Written:
 
 
 def tidy(
-    files: Files,
+    files: StoreFiles,
     limits: Limits,
     *,
     now_us: int,
@@ -112,7 +112,7 @@ class QueryLog:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         limits: Limits | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -130,7 +130,7 @@ class QueryLog:
         self._process, self._number, self._last_us = uuid.uuid4().hex, 0, 0
         self._backlog = Backlog(self._limits.backlog_records, self._limits.backlog_chars)
         self._pending: tuple[str, Encoded] | None = None
-        self._writing: list[Record] = []
+        self._writing: list[LogRecord] = []
         self._records = self._files_written = self._failures = 0
         self._failure: str | None = None
         self._retry_s, self._trim_s = -float("inf"), self._clock() + _TRIM_S
@@ -142,7 +142,7 @@ class QueryLog:
 
     # Hot path
 
-    def add(self, record: Record) -> None:
+    def add(self, record: LogRecord) -> None:
         """Takes a record; it's written later. Of long statements the beginning is kept."""
         if self._closed:
             self._backlog.lose(1)
@@ -203,16 +203,16 @@ class QueryLog:
         self._closed = True
         self._wake.set()
 
-    def waiting(self) -> list[Record]:
+    def waiting(self) -> list[LogRecord]:
         """What isn't in the store yet."""
         writing = self._writing
         return [*writing, *self._backlog.all()]
 
-    def written(self) -> Written:
+    def written(self) -> WriterFigures:
         """What it has done so far."""
         waiting = len(self._backlog) + (self._pending[1].rows if self._pending else 0)
         lost = self._backlog.lost
-        return Written(self._records, self._files_written, lost, waiting, self._failure)
+        return WriterFigures(self._records, self._files_written, lost, waiting, self._failure)
 
     @property
     def _is_behind(self) -> bool:
