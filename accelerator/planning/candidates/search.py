@@ -116,10 +116,7 @@ _SelectKey = tuple[int, bool, bool]
 
 @dataclass(slots=True)
 class _Selects:
-    """State of one statement: the number of SELECTs planned so far, and the plan of each.
-
-    It contains the trees themselves, so that none takes another's identity.
-    """
+    """Plans of one statement's SELECTs. The trees stay alive, so that identities stay theirs."""
 
     planned: int = 0
     found: dict[_SelectKey, tuple[exp.Expression, FoundPlan]] = field(default_factory=dict)
