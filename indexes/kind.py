@@ -24,7 +24,7 @@ Clauses = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Inclusive intervals of keys (`dictionary.Key`), of which at least one is met by a match.
+    """Inclusive intervals of keys (`domains.Key`), of which at least one is met by a match.
 
     An end that is None is open: nothing lies beyond it.
     """

@@ -408,7 +408,7 @@ class Accelerator:
 
         These are cubes, indexes, relate columns, and an order of a table's rows.
 
-        Nothing is made by it: `apply` does. `budget` are fields of `advisor.analyzing.Budget`:
+        Nothing is made by it: `apply` does. `budget` are fields of `AdviceBudget`:
         `bytes` and `build_minutes` that all of it may take, `days` of the log with their
         `half_life_days`, and `keep_days` for which stays what isn't used. The advice is kept in the
         store. AdviceError for a budget that can't be, WorkloadEmptyError where the log

@@ -50,7 +50,7 @@ def test_the_query_log_is_nobodys_table(acc):
 def test_a_job_that_does_not_say_whose_rows_it_may_see_is_none(said):
     """Else a gateway of another release would show everybody's."""
     given = {
-        "kind": "Run",
+        "kind": "RunStatement",
         "request": {"sql": "SELECT 1", "placed": True},
         "client": asdict(nodes.ClientSession(user="ann")) | {"capabilities": []},
         "access": UserAccess().to_json(),

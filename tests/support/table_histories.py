@@ -1,8 +1,9 @@
 """Random histories of a lake: tables are made, moved, renamed, dropped; then each is vacuumed.
 
 `Lake` keeps what a warehouse would hold as values: metadata files as JSON, manifests as lists of
-paths, the names of a catalog. It's a `Reading` and a `Catalogs` of the product, and knows by
-itself, without the product, what every snapshot names and which folders a table ever wrote to.
+paths, the names of a catalog. It's a `MetadataReader` and a `FileReferences` of the product, and
+knows by itself, without the product, what every snapshot names and which folders a table ever wrote
+to.
 """
 
 from __future__ import annotations
@@ -80,20 +81,20 @@ class Lake:
     # What the product asks
 
     def names(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """See `Catalogs`."""
+        """See `FileReferences`."""
         yield from ((("lake", "d", name), one.is_view) for name, one in self.entries.items())
 
     def located(self, name: tuple[tuple[str, ...], bool]) -> MetadataLocation | None:
-        """See `Catalogs`."""
+        """See `FileReferences`."""
         entry = self.entries.get(name[0][-1])
         return None if entry is None else MetadataLocation(entry.pointer)
 
     def are_one(self, name: object, other: object) -> bool:
-        """See `Catalogs`."""
+        """See `FileReferences`."""
         return name == other
 
     def metadata(self, file: MetadataLocation) -> Mapping[str, Any]:
-        """See `Reading`."""
+        """See `MetadataReader`."""
         if file.location not in self.metadata_files:
             raise CatalogError(f"{file.location} is gone")
         return json.loads(json.dumps(self.metadata_files[file.location]))
@@ -101,7 +102,7 @@ class Lake:
     def manifests(
         self, file: MetadataLocation, snapshot: Mapping[str, Any]
     ) -> Sequence[ManifestFile]:
-        """See `Reading`; one manifest a snapshot, beside its list."""
+        """See `MetadataReader`; one manifest a snapshot, beside its list."""
         path = snapshot["manifest-list"]
         self.read.append(path)
         if path in self.unreadable:
@@ -109,7 +110,7 @@ class Lake:
         return [ManifestFile(f"{path}.m", 1, 0)]
 
     def files(self, file: MetadataLocation, manifest: ManifestFile) -> Sequence[str]:
-        """See `Reading`."""
+        """See `MetadataReader`."""
         return self.manifest_files[manifest.manifest_path]
 
     # What happens

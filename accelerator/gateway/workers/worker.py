@@ -58,7 +58,7 @@ _BATCH_ROWS = 65_536
 
 
 def serve(connection: socket.socket, ledger: int) -> None:
-    """Runs the worker until its socket ends; `ledger` is the descriptor of its `Ledger`."""
+    """Runs the worker until its socket ends; `ledger` describes its `StatementLedger`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     notes = Notes(ledger)
     first = messages.received(connection)
@@ -129,11 +129,11 @@ class _DaemonWatch:
         self._lags: Mapping[str, float] = {}
 
     def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
-        """See `maintenance.daemon.Watch`."""
+        """See `daemon.RoundWatch`."""
         self._tell({"vacuumed": done.to_dict(), "lines": [asdict(line) for line in lines]})
 
     def ended(self, done: FinishedRound) -> None:
-        """See `maintenance.daemon.Watch`."""
+        """See `daemon.RoundWatch`."""
         self._tell({"ended": asdict(done)})
 
     def refreshed(self, done: Refreshed) -> None:

@@ -51,7 +51,7 @@ _KEY_BYTES = 1024  # what Python keeps of a manifest, about
 
 
 class ColumnarFiles:
-    """A `file_statistics.Source` over data manifests; files are in the order of the manifests.
+    """A `file_statistics.LiveFilesSource` over data manifests, in the order of these.
 
     `load` gives the columns of a manifest, of which `chosen` has the files that count, if not all.
     What `earlier` has of the same manifests is taken from there. `deletes` are the snapshot's.

@@ -119,7 +119,7 @@ class StatementRecorder:
         reader.watched_by(self)
         return reader
 
-    # As `open_streams.Watch`
+    # As `batch_readers.ReaderWatch`
 
     def gave(self, batch: pa.RecordBatch, seconds: float) -> None:
         """A piece."""

@@ -127,18 +127,18 @@ class _AdvisorRun:
         self._done: Advised | None = None
 
     def is_due(self, last: FinishedRun | None, deaths: int) -> bool:
-        """See `Task.is_due`."""
+        """See `ServiceTask.is_due`."""
         return self._service.is_due(last, deaths)
 
     def run(self, report: Reported, stop: threading.Event) -> Outcome:
-        """See `Task.run`."""
+        """See `ServiceTask.run`."""
         run = AutoRun(self._service.services, self._service.execute, report, stop)
         self._done = done = run.run()
         made = sum(one.error is None for one in done.steps)
         return Outcome(made, more=done.left, error=_together(run.errors))
 
     def ended(self, outcome: Outcome | None) -> None:
-        """See `Task.ended`."""
+        """See `ServiceTask.ended`."""
         done = self._done
         if outcome is None or isinstance(outcome.error, CancelledError):
             self._service.ended(None)

@@ -228,11 +228,11 @@ class _Vacuum:
         self.state = _FULL if full else ""
 
     def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
-        """See `Task.is_due`."""
+        """See `ServiceTask.is_due`."""
         return self._rounds.is_wanted(last, full=self._full)
 
     def run(self, _report: Reported, _stop: threading.Event) -> Outcome:
-        """See `Task.run`. Once begun it comes to its end."""
+        """See `ServiceTask.run`. Once begun it comes to its end."""
         began = time.perf_counter()
         parts = () if self._name is None else parts_of(self._name)
         self._report = self._rounds.vacuum(self._uuid, parts, self._full)
@@ -240,7 +240,7 @@ class _Vacuum:
         return Outcome()
 
     def ended(self, outcome: Outcome | None) -> None:
-        """See `Task.ended`."""
+        """See `ServiceTask.ended`."""
         number, name = self._number, self._name or self._uuid
         if outcome is None:
             self._rounds.done(self, None, ())

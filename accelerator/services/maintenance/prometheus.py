@@ -32,7 +32,7 @@ _PREFIX = "accelerator_maintenance"
 
 
 class Exporter:
-    """A daemon's `Watch`, which keeps the figures."""
+    """A daemon's `RoundWatch`, which keeps the figures."""
 
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self._now_s = now_s
@@ -66,7 +66,7 @@ class Exporter:
         )
 
     def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
-        """See `Watch.vacuumed`."""
+        """See `RoundWatch.vacuumed`."""
         if done.code is not None:
             self._failures.labels(done.code).inc()
             return
@@ -78,7 +78,7 @@ class Exporter:
                     self._freed.labels(done.table, line.what).inc(line.bytes)
 
     def ended(self, done: FinishedRound) -> None:
-        """See `Watch.ended`."""
+        """See `RoundWatch.ended`."""
         self._rounds.labels("failed" if done.failed else "good").inc()
         self._seconds.observe(done.seconds)
         if not done.failed:

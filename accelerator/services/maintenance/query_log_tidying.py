@@ -57,14 +57,14 @@ class _Task:
         self._service = service
 
     def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
-        """See `Task.is_due`."""
+        """See `ServiceTask.is_due`."""
         return self._service.is_due(last)
 
     def run(self, _report: Reported, _stop: threading.Event) -> Outcome:
-        """See `Task.run`."""
+        """See `ServiceTask.run`."""
         self._service.run()
         return Outcome()
 
     def ended(self, _outcome: Outcome | None) -> None:
-        """See `Task.ended`."""
+        """See `ServiceTask.ended`."""
         self._service.ended()

@@ -51,7 +51,7 @@ class Requested:
 
     @property
     def group(self) -> str:
-        """See `Task`: nothing else is done beside it."""
+        """See `ServiceTask`: nothing else is done beside it."""
         return self.key
 
     def due(self) -> DueTasks:
@@ -59,15 +59,15 @@ class Requested:
         return DueTasks(() if self.is_over else (self,), is_over=self.is_over)
 
     def is_due(self, _last: FinishedRun | None, _deaths: int) -> bool:
-        """See `Task.is_due`; whoever asks for it doesn't wait for what failed before."""
+        """See `ServiceTask.is_due`; whoever asks for it doesn't wait for what failed before."""
         return self.wanted()
 
     def run(self, report: Reported, stop: threading.Event) -> Outcome:
-        """See `Task.run`."""
+        """See `ServiceTask.run`."""
         return self.work(report, stop)
 
     def ended(self, outcome: Outcome | None) -> None:
-        """See `Task.ended`."""
+        """See `ServiceTask.ended`."""
         self.outcome, self.is_over = outcome, True
 
 

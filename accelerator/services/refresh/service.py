@@ -271,7 +271,7 @@ class _Build:
         self._seconds = 0.0
 
     def is_due(self, last: FinishedRun | None, _deaths: int) -> bool:
-        """See `Task.is_due`."""
+        """See `ServiceTask.is_due`."""
         service, artifact = self._service, self._artifact
         service.begins(artifact)
         self.state = artifact.state(service.services.lake.pin(fresh=True))
@@ -287,7 +287,7 @@ class _Build:
             return True
 
     def run(self, report: Reported, stop: threading.Event) -> Outcome:
-        """See `Task.run`."""
+        """See `ServiceTask.run`."""
         began = time.perf_counter()
         try:
             return self._artifact.build(self._service.services, report, stop)
@@ -295,7 +295,7 @@ class _Build:
             self._seconds = time.perf_counter() - began
 
     def ended(self, outcome: Outcome | None) -> None:
-        """See `Task.ended`."""
+        """See `ServiceTask.ended`."""
         record = self._artifact.record
         if outcome is None:
             self._service.ends(self._artifact, None)

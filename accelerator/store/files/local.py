@@ -1,4 +1,4 @@
-"""A store in a local directory: `Files` by hard links and syncs, without obstore."""
+"""A store in a local directory: `StoreFiles` by hard links and syncs, without obstore."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocalFiles:
         return self._prefix + inside(path)
 
     def create(self, path: str, data: bytes) -> bool:
-        """See `Files.create`."""
+        """See `StoreFiles.create`."""
         target = Path(self._at(path))
         with _local_errors(self._root):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,40 +54,40 @@ class LocalFiles:
         return True
 
     def read(self, path: str) -> bytes:
-        """See `Files.read`."""
+        """See `StoreFiles.read`."""
         with _local_errors(self._root, may_miss=True), open_file(self._at(path)) as file:
             return file.read()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """See `Files.read_range`."""
+        """See `StoreFiles.read_range`."""
         with _local_errors(self._root, may_miss=True), open_file(self._at(path)) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(offset)
             return file.read(max(0, min(length, size - offset)))
 
     def exists(self, path: str) -> bool:
-        """See `Files.exists`; one `stat`."""
+        """See `StoreFiles.exists`; one `stat`."""
         return os.path.isfile(self._at(path))  # noqa: PTH113 - a Path costs more than the stat
 
     def size(self, path: str) -> int:
-        """See `Files.size`."""
+        """See `StoreFiles.size`."""
         with _local_errors(self._root, may_miss=True):
             return Path(self._at(path)).stat().st_size
 
     def delete(self, paths: Iterable[str]) -> None:
-        """See `Files.delete`. Folders stay: another process may be about to write into them."""
+        """See `StoreFiles.delete`. Folders stay: another process may write into them."""
         with _local_errors(self._root):
             for path in paths:
                 Path(self._at(path)).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> list[str]:
-        """See `Files.list`. What `exists` doesn't find, like a pipe, isn't listed either."""
+        """See `StoreFiles.list`. What `exists` doesn't find, like a pipe, isn't listed either."""
         with _local_errors(self._root):
             found = [one.path for one in _files(self._at(prefix)) if not is_draft(one.name)]
         return sorted(path.removeprefix(self._prefix) for path in found)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
-        """See `Files.folders`."""
+        """See `StoreFiles.folders`."""
         with _local_errors(self._root):
             try:
                 with os.scandir(self._at(prefix)) as found:
@@ -96,7 +96,7 @@ class LocalFiles:
                 return ()
 
     def entries(self, prefix: str) -> Iterator[FileEntry]:
-        """See `Files.entries`. What goes while it's listed is left out."""
+        """See `StoreFiles.entries`. What goes while it's listed is left out."""
         with _local_errors(self._root):
             for folder, _, names in os.walk(self._at(prefix)):
                 for name in names:
@@ -108,7 +108,7 @@ class LocalFiles:
                     yield FileEntry(path, found.st_size, int(found.st_mtime * 1000))
 
     def uri(self, path: str) -> str:
-        """See `Files.uri`."""
+        """See `StoreFiles.uri`."""
         return f"file://{self._prefix}{path}"
 
 

@@ -1,4 +1,4 @@
-"""A store in S3, GCS, Azure or memory: `Files` by obstore, whose errors become ours."""
+"""A store in S3, GCS, Azure or memory: `StoreFiles` by obstore, whose errors become ours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ObjectFiles:
             self._store: Any = from_url(root, config=cloud, client_options=client)
 
     def create(self, path: str, data: bytes) -> bool:
-        """See `Files.create`."""
+        """See `StoreFiles.create`."""
         with _remote_errors(self._root, self._options):
             try:
                 obstore.put(self._store, inside(path), data, mode="create")
@@ -63,19 +63,19 @@ class ObjectFiles:
         return True
 
     def read(self, path: str) -> bytes:
-        """See `Files.read`."""
+        """See `StoreFiles.read`."""
         with _remote_errors(self._root, self._options):
             return bytes(obstore.get(self._store, inside(path)).bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """See `Files.read_range`; one request."""
+        """See `StoreFiles.read_range`; one request."""
         with _remote_errors(self._root, self._options):
             if length == 0:
                 return b""
             return bytes(obstore.get_range(self._store, inside(path), start=offset, length=length))
 
     def exists(self, path: str) -> bool:
-        """See `Files.exists`; one head request."""
+        """See `StoreFiles.exists`; one head request."""
         with _remote_errors(self._root, self._options):
             try:
                 obstore.head(self._store, inside(path))
@@ -84,12 +84,12 @@ class ObjectFiles:
         return True
 
     def size(self, path: str) -> int:
-        """See `Files.size`."""
+        """See `StoreFiles.size`."""
         with _remote_errors(self._root, self._options):
             return int(obstore.head(self._store, inside(path))["size"])
 
     def delete(self, paths: Iterable[str]) -> None:
-        """See `Files.delete`; obstore batches the requests where the store can."""
+        """See `StoreFiles.delete`; obstore batches the requests where the store can."""
         wanted = [inside(path) for path in paths]
         if not wanted:
             return
@@ -102,20 +102,20 @@ class ObjectFiles:
                         self.delete([path])
 
     def list(self, prefix: str) -> list[str]:
-        """See `Files.list`."""
+        """See `StoreFiles.list`."""
         with _remote_errors(self._root, self._options):
             batches = obstore.list(self._store, prefix=inside(prefix))
             return sorted(str(one["path"]) for batch in batches for one in batch)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
-        """See `Files.folders`."""
+        """See `StoreFiles.folders`."""
         with _remote_errors(self._root, self._options):
             found = obstore.list_with_delimiter(self._store, prefix=inside(prefix))
             paths = [str(one).rstrip("/") for one in found["common_prefixes"]]
             return tuple(sorted(path.rpartition("/")[2] for path in paths))
 
     def entries(self, prefix: str) -> Iterator[FileEntry]:
-        """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
+        """See `StoreFiles.entries`; a put is whole or not there, so nothing is half-written."""
         with _remote_errors(self._root, self._options):
             for batch in obstore.list(self._store, prefix=inside(prefix)):
                 for one in batch:
@@ -123,7 +123,7 @@ class ObjectFiles:
                     yield FileEntry(str(one["path"]), int(one["size"]), modified)
 
     def uri(self, path: str) -> str:
-        """See `Files.uri`."""
+        """See `StoreFiles.uri`."""
         return f"{self._root}/{path}"
 
 

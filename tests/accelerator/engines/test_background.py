@@ -133,11 +133,11 @@ def test_ctrl_c_that_is_heard_late_stops_nothing_that_comes_next():
 import os, signal, threading
 from accelerator.common import interrupts
 
-listen, late = interrupts._Watch._insist, threading.Event()
+listen, late = interrupts._MainThreadWatch._insist, threading.Event()
 def insist(self):
     late.wait(0.1)  # as on a busy machine
     listen(self)
-interrupts._Watch._insist = insist
+interrupts._MainThreadWatch._insist = insist
 setter, delayed = interrupts._watch.pressed.set, []
 def set_late():
     late.wait(0.1)

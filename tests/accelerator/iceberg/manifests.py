@@ -171,7 +171,7 @@ def expected(
 
 
 def expected_stats(entries: list[dict[str, Any]], field_id: int) -> dict[str, list[Any]]:
-    """The statistics of a field, in the words of `Stats`."""
+    """The statistics of a field, in the words of `ManifestColumnStats`."""
     files = [one["data_file"] for one in entries if one["status"] != 2]
 
     def of(name: str) -> list[Any]:

@@ -152,6 +152,6 @@ class _Parts:
         return self._count
 
     def column(self, field_id: int, type_: str) -> BoundsAlone:
-        """See `pruning.Statistics`."""
+        """See `EvidenceTable`."""
         known = self._told.get(field_id)
         return BoundsAlone(unknown_bounds(self._count, type_) if known is None else known)

@@ -39,7 +39,7 @@ class _RowGroupStatistics:
         return len(self._opened.groups)
 
     def column(self, field_id: int, type_: str) -> BoundsAlone:
-        """See `pruning.Statistics`; of relate columns footers say nothing."""
+        """See `EvidenceTable`; of relate columns footers say nothing."""
         known = self._named.get(field_id)
         if known is not None:
             return BoundsAlone(self._opened.bounds(known))

@@ -243,9 +243,8 @@ def test_a_table_that_was_made_anew_ends_refreshes_and_says_so(
     acc.query(CUBE.replace("CREATE CUBE", "CREATE OR REPLACE CUBE"))
     acc.query("CREATE OR REPLACE INDEX i ON d.f USING BLOOM (k)")
     assert shown(acc)["status"] == "complete"
-    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
     append(acc, 100)
-    assert [(one.artifact, one.error) for one in refreshed(acc)] == [("c", None)]
+    assert [(one.artifact, one.error) for one in refreshed(acc)] == [("c", None), ("i", None)]
 
 
 def test_a_table_that_cant_be_read_slows_no_others(
