@@ -25,7 +25,7 @@ from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served
 
-PAGE = Path(accelerator.__file__).parent / "gateway" / "page"
+PAGE = Path(accelerator.__file__).parent / "gateway" / "http" / "page"
 CUBE = """CREATE CUBE by_city AS
 SELECT city, sum(amount) AS amount, count(*) AS n FROM lake.shop.sales GROUP BY city"""
 BY_CUBE = "SELECT city, sum(amount) FROM sales GROUP BY city"

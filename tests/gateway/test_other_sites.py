@@ -293,5 +293,6 @@ def test_a_statement_is_read_to_its_end_behind_a_proxy(gateway):
     proxy |= {"X-Forwarded-For": "203.0.113.5", "User-Agent": "Go-http-client/1.1"}
     rows = answer(gateway, "SELECT id FROM lake.shop.sales", proxy)
     assert len(rows) == ROWS
-    record, *_ = gateway.gateway.history.newest()(HistoryFilter())
-    assert record.address == "203.0.113.5"
+    # A statement of the test before may end, and be recorded, behind this one.
+    records = gateway.gateway.history.newest()(HistoryFilter())
+    assert "203.0.113.5" in {record.address for record in records}

@@ -36,7 +36,7 @@ def job(sql, **client):
     given = asdict(nodes.ClientSession(user="me", catalog="lake", schema="shop", **client))
     given["capabilities"] = []
     return {
-        "kind": "Run",
+        "kind": "RunStatement",
         "request": {"sql": sql, "placed": True},
         "client": given,
         "access": UserAccess.all().to_json(),
