@@ -19,7 +19,7 @@ SMALLEST: dict[str, tuple[str, ...]] = {
     ),
     "house": ("",),
     "indexes": ("--scale 0.002",),
-    "metadata": ("--files 120 --columns 10",),
+    "metadata": ("--files 400 --columns 10",),
     "planner": ("--scale 0.01 --cubes 5 --runs 2",),
     "relate": ("--scale 0.002 --runs 1",),
     "services": ("--only log,lag,statistics --scale 0.002 --asked 20 --commits 5 --minutes 0.1",),
