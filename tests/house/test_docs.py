@@ -111,6 +111,16 @@ def _renewed(match):
     return f"```text\n$ accelerator {command}{' ' if command else ''}--help\n{_help(command)}```"
 
 
+def test_the_index_lists_each_decision():
+    folder = DOCS / "decisions"
+    found = re.findall(r"\[(.+)\]\((\d.+)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    pages = sorted(folder.glob("[0-9]*.md"))
+    assert len(pages) > 50 and [page for _, page in found] == [page.name for page in pages]
+    for title, page in found:
+        head = (folder / page).read_text(encoding="utf-8").partition("\n")[0]
+        assert head.endswith(title), page
+
+
 def test_links_between_pages_lead_somewhere():
     for page in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
