@@ -18,14 +18,14 @@ SMALLEST: dict[str, tuple[str, ...]] = {
         "--scale 0.002 --rounds 1 --seconds 1 --statements 20 --only latency,rates,idle,stream",
     ),
     "house": ("",),
-    "indexes": ("--scale 0.002",),
+    "indexes": ("--scale 0.002 --no-poems",),
     "metadata": ("--files 400 --columns 10",),
     "planner": ("--scale 0.01 --cubes 5 --runs 2",),
     "relate": ("--scale 0.002 --runs 1",),
     "services": ("--only log,lag,statistics --scale 0.002 --asked 20 --commits 5 --minutes 0.1",),
     "ssb": ("--scale 0.002 --runs 1",),
     "store": ("--versions 200 --artifacts 20 --segments 20 --commits 5",),
-    "tpc": ("--suite h --scale 0.01", "--suite h --scale 0.01 --no-cubes"),
+    "tpc": ("--suite h --scale 0.01",),
 }
 ELSEWHERE = {
     "demo": "make demo, which CI runs",
