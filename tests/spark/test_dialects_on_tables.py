@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from accelerator.errors import ConfigError, GuardError, UntranslatedError
+from accelerator.errors import ConfigError, GuardError, StatementError, UntranslatedError
 from accelerator.session.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
@@ -147,7 +147,7 @@ def test_what_is_refused_says_so(facts: Accelerator) -> None:
     assert caught.value.code == "dialect_untranslated"
     with pytest.raises(ConfigError, match="oracle"):
         facts.query("SELECT 1", dialect="oracle")
-    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+    with pytest.raises(StatementError, match="a parenthesis isn.t closed"):
         facts.query("SELECT (1", dialect="trino")
 
 
