@@ -147,7 +147,7 @@ def test_what_is_refused_says_so(facts: Accelerator) -> None:
     assert caught.value.code == "dialect_untranslated"
     with pytest.raises(ConfigError, match="oracle"):
         facts.query("SELECT 1", dialect="oracle")
-    with pytest.raises(StatementError, match="a parenthesis isn.t closed"):
+    with pytest.raises(StatementError, match="a parenthesis isn't closed"):
         facts.query("SELECT (1", dialect="trino")
 
 
