@@ -48,7 +48,10 @@ def main(orders: socket.socket) -> None:
     orders.sendall(b"\n")  # ready
     while True:
         with suppress(InterruptedError):
-            data, fds, _, _ = socket.recv_fds(orders, 1, 2)
+            try:
+                data, fds, _, _ = socket.recv_fds(orders, 1, 2)
+            except ConnectionError:  # the gateway was killed
+                return
             if not data:
                 return
             _fork(orders, *fds)
