@@ -41,7 +41,7 @@ def test_every_bench_is_run_here_or_elsewhere() -> None:
 
 @pytest.mark.spark
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("name", "words"), [(name, words) for name, sizes in SMALLEST.items() for words in sizes]
 )
