@@ -170,7 +170,7 @@ def _walk(report: Report) -> None:
                 "SELECT y, sum(v) FROM lake.d.t GROUP BY y"
             ).arrow(),
             "walk_files_rows": lambda: session.query(
-                "SELECT x, y FROM lake.d.t WHOUSE x > 5 AND y = 'k1' ORDER BY x LIMIT 9"
+                "SELECT x, y FROM lake.d.t WHERE x > 5 AND y = 'k1' ORDER BY x LIMIT 9"
             ).arrow(),
         }
         for name, ask in asked.items():
