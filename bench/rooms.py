@@ -7,7 +7,6 @@ which room imports which, drawn from the imports.
 from __future__ import annotations
 
 import html
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,20 +19,19 @@ Made by `python -m bench.rooms` from the imports and docstrings; a test compares
 
 ![Which room imports which](rooms.svg)
 
-A row imports the columns that have a number: so many imports. Rooms may import only rooms below
-them; import-linter checks it. An import that breaks a contract would be red.
+A row imports the columns that are filled. Rooms may import only rooms below them; import-linter
+checks it. An import that breaks a contract would be red.
 """
-_ROW, _CELL, _NAME, _FIGURES = 24, 34, 190, 150
+_ROW, _CELL, _NAME, _FIGURES = 24, 24, 190, 80
 _TEXT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A folder under a package: its modules, in the order of their names, and their lines."""
+    """A folder under a package: its modules, in the order of their names."""
 
     name: str
     modules: tuple[str, ...]
-    lines: int
 
 
 def page(sources: Sources, layers: list[Layers]) -> str:
@@ -46,10 +44,11 @@ def picture(sources: Sources, layers: list[Layers]) -> str:
     """Returns the SVG of docs/rooms.svg."""
     rooms = [room for package in PACKAGES for room in _rooms(sources, layers, package)]
     place = {room.name: number for number, room in enumerate(rooms)}
-    counts = Counter[tuple[int, int]]()
-    for module, used in sources.imports.items():
-        for other in used:
-            counts[place[sources.room(module)], place[sources.room(other)]] += 1
+    filled = {
+        (place[sources.room(module)], place[sources.room(other)])
+        for module, used in sources.imports.items()
+        for other in used
+    }
     run_up = {
         (place[sources.room(above)], place[sources.room(below)])
         for one in layers
@@ -70,20 +69,18 @@ def picture(sources: Sources, layers: list[Layers]) -> str:
             f'<rect x="0" y="{y}" width="{width}" height="{_ROW}" fill="{shade}"/>',
             f'<text x="8" y="{y + 16}" fill="#1f2328">{html.escape(_short(room.name))}</text>',
             f'<text x="{left - 12}" y="{y + 16}" text-anchor="end" fill="#59636e">'
-            f"{len(room.modules)} files, {room.lines:,} lines</text>",
-            f'<text transform="translate({left + _CELL * row + 21} {top - 8}) rotate(-60)"'
+            f"{len(room.modules)} files</text>",
+            f'<text transform="translate({left + _CELL * row + 16} {top - 8}) rotate(-60)"'
             f' fill="#1f2328">{html.escape(_short(room.name))}</text>',
         ]
-    for (row, column), times in sorted(counts.items()):
+    for row, column in sorted(filled):
         x, y = left + _CELL * column, top + _ROW * row
         within = "#d0d7de" if row == column else "#b6d7ff"
         color = "#ffb3ad" if (row, column) in run_up else within
-        parts += [
+        parts.append(
             f'<rect x="{x + 1}" y="{y + 1}" width="{_CELL - 2}" height="{_ROW - 2}" rx="3"'
-            f' fill="{color}"/>',
-            f'<text x="{x + _CELL / 2:g}" y="{y + 16}" text-anchor="middle" fill="#1f2328">'
-            f"{times}</text>",
-        ]
+            f' fill="{color}"/>'
+        )
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -108,15 +105,7 @@ def _rooms(sources: Sources, layers: list[Layers], package: str) -> list[Room]:
         by_room.setdefault(sources.room(module), []).append(module)
     mine = [name for name in by_room if name.partition(".")[0] == package and name != package]
     names = [*sorted(mine, key=lambda name: (_index(order, name), name)), package]
-    return [
-        Room(
-            name,
-            tuple(by_room[name]),
-            sum(len(sources.files[one].read_text().splitlines()) for one in by_room[name]),
-        )
-        for name in names
-        if name in by_room
-    ]
+    return [Room(name, tuple(by_room[name])) for name in names if name in by_room]
 
 
 def _index(order: list[str], name: str) -> int:
