@@ -29,7 +29,7 @@ from bench.imports import (
 )
 from bench.report import Report
 
-_PLANNING = re.compile(r"accelerator\.(planning(\..*)?|common\.lru_cache)")
+_PLANNING = re.compile(r"accelerator\.planning(\..*)?")
 """What plans statements, and so may ask what kind of plan it has made."""
 PRODUCT_LINES_BEFORE = 122_591
 """Lines at commit 50da3e5, before the files went into rooms."""

@@ -54,10 +54,10 @@ def delete_left(folder: str | Path | None, prefix: str = _PREFIX) -> None:
 
 
 def _owned(folder: Path) -> int | None:
-    """The lock of a new folder's owner; None where locks aren't to be had.
+    """Returns the lock of a new folder's owner; None if the file system has no locks.
 
-    The file has its name once it's locked: between the two, another process would take the folder
-    for one that was left.
+    The file gets its name after its lock. Otherwise another process could lock it in between, and
+    delete the folder as one of a process that was killed.
     """
     lock = _locked(folder / _OWNER_TO_BE, os.O_CREAT | os.O_EXCL)
     with suppress(OSError):  # there is none where it can't be made
