@@ -180,8 +180,8 @@ def _arguments(tokens: Sequence[Token], opened: int) -> int | None:
         if key in ("<", "{", ";", "SELECT") or (depth == 1 and key in _IN_CALLS):
             return None
         named = key == "=" and place + 1 < len(tokens) and tokens[place + 1].key == ">"
-        if named:
-            return None
+        if named or (key == "*" and tokens[place - 1].key in ("(", ",", ".")):
+            return None  # a star becomes as many arguments as there are columns
         commas += key == "," and depth == 1
         if depth == 0:
             behind = tokens[place + 1].key if place + 1 < len(tokens) else ""

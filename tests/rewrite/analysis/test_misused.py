@@ -92,6 +92,8 @@ def test_a_misuse_has_sparks_class(sql: str, error: str, column: int | None) -> 
         "SELECT TRANSFORM(store, amount, region) USING 'cat' FROM sales",
         "SELECT substring(region FROM 2), trim(BOTH 'x' FROM region), dateadd(DAY, 1, day) FROM t",
         "SELECT mode() WITHIN GROUP (ORDER BY store) FROM sales",
+        "SELECT least(*) FROM sales",
+        "SELECT greatest(sales.*), nullif(1, *), if(store = 1, *) FROM sales",
         "SELECT mask(str => region, upperChar => 'x') FROM sales",
         "SELECT CAST(store AS DECIMAL(10, 2)), CAST(NULL AS MAP<INT, DECIMAL(10, 2)>) FROM sales",
         "SELECT aggregate(array(1), 0, (x, y) -> x + y) FROM sales",
