@@ -12,9 +12,10 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 from zlib import crc32
+
+from msgspec import Struct
 
 from indexes.kind import Blob, Read
 
@@ -32,16 +33,14 @@ _UNFIT = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, 
 _SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
 
 
-@dataclass(frozen=True, slots=True)
-class BlobRange:
+class BlobRange(Struct, frozen=True):
     """Where a blob lies in its file, in bytes."""
 
     offset: int
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarBlob:
+class SidecarBlob(Struct, frozen=True):
     """What the footer says of a blob; `blob` has no data."""
 
     blob: Blob
@@ -51,8 +50,7 @@ class SidecarBlob:
     record_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarFooter:
+class SidecarFooter(Struct, frozen=True):
     """The blobs of a file, in its order, and the file's own properties."""
 
     entries: tuple[SidecarBlob, ...]

@@ -9,7 +9,6 @@ import json
 import struct
 import time
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from random import Random
 from zlib import crc32
@@ -17,6 +16,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from fuzz.bytes.seals import keyed_sealed, puffin_sealed

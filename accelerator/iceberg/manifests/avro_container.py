@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.iceberg.errors import ManifestError
 
@@ -28,8 +28,7 @@ _ENTRY_BYTES_MIN = 4
 """Of an entry of a manifest or of a list of them: two numbers, a path, what it's made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class AvroBlock:
+class AvroBlock(Struct, frozen=True):
     """`rows` records in the bytes `start` to `end` of `Container.data`."""
 
     rows: int
@@ -37,8 +36,7 @@ class AvroBlock:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """An Avro file. `schema` is the writer's, as JSON text; `data` all blocks, decompressed."""
 
     metadata: Mapping[str, bytes]

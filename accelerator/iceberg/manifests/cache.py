@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.cache_file import Identity, file_of, read_file, trim, write_file
@@ -22,8 +23,7 @@ FOLDER_BYTES = 4 * 1024**3
 _SHARE = 16
 
 
-@dataclass(slots=True, eq=False)
-class _CachedManifest:
+class _CachedManifest(Struct, eq=False):
     """One manifest's place in the cache. `lock` is held while it's decoded."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct, field
 
 from accelerator.errors import UNFIT
 
@@ -30,8 +30,7 @@ _CHUNK = 1 << 16
 _INT_MAX = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class PuffinBlob:
+class PuffinBlob(Struct, frozen=True):
     """What a footer says of a blob; `length` bytes at `offset`, compressed where `codec` says."""
 
     type: str

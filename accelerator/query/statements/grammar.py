@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Literal
 
+from msgspec.structs import replace
 from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError, StatementTooDeepError

@@ -19,6 +19,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from msgspec import Struct
+
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.errors import TooManyAttemptsError
 from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
@@ -36,8 +38,7 @@ _WAITING_MAX = 64
 _WAITING_OF_ADDRESS_MAX = 16
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """Who asks; `name` has its case."""
 
     name: str

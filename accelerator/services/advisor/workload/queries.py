@@ -6,12 +6,14 @@ have blocks too. Nothing runs, and what can't be read or planned is counted with
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -41,8 +43,7 @@ ELSEWHERE = "names_of_another_session"
 _HIDDEN = "***"
 
 
-@dataclass(frozen=True)
-class WorkloadQuery:
+class WorkloadQuery(Struct, frozen=True):
     """One block of a text of the log. `pinned` are its tables, as its occurrences are numbered.
 
     `weight` is what the runs that it stands for weigh. `raw_ms` and `raw_bytes` are what one run of
@@ -65,8 +66,7 @@ class WorkloadQuery:
         return frozenset(self.block.tables)
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(Struct, frozen=True):
     """The blocks, and how many runs gave none, by reason."""
 
     blocks: tuple[WorkloadQuery, ...]
@@ -87,7 +87,7 @@ class WorkloadReader:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._translation = Translation(services.lake, services.context)
-        here = replace(services.config, engine="duckdb")
+        here = dataclasses.replace(services.config, engine="duckdb")
         choice = EngineChoice(here, services.spark_source, None)
         self._search = _Search(
             services.config,
