@@ -50,6 +50,11 @@ class Token:
         """Whether to Spark's grammar it's an identifier and nothing else."""
         return self.kind in ("plain", "quoted")
 
+    def name(self, sql: str) -> str:
+        """Its text in the statement, without backticks."""
+        text = sql[self.start : self.end]
+        return text[1:-1].replace("``", "`") if self.kind == "quoted" else text
+
 
 def scanned(sql: str) -> list[Token] | None:
     """The tokens; an unclosed one is the last. None where Spark may cut the text otherwise."""
@@ -108,9 +113,7 @@ def name_at(sql: str, tokens: list[Token], place: int) -> tuple[tuple[str, ...],
     """
     parts: list[str] = []
     while place < len(tokens) and tokens[place].is_name:
-        token = tokens[place]
-        text = sql[token.start : token.end]
-        parts.append(text[1:-1].replace("``", "`") if token.kind == "quoted" else text)
+        parts.append(tokens[place].name(sql))
         place += 1
         if place == len(tokens) or tokens[place].key != ".":
             return tuple(parts), place

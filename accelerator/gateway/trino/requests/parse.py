@@ -12,13 +12,7 @@ from dataclasses import dataclass, replace
 from accelerator.errors import AcceleratorError, StatementError
 from accelerator.gateway.trino.headers import HeaderError, time_zone
 from accelerator.gateway.trino.requests import call, nodes, show
-from accelerator.gateway.trino.requests.cursor import (
-    TrinoCursor,
-    TrinoWord,
-    flat_comments,
-    shown,
-    words_of,
-)
+from accelerator.gateway.trino.requests.cursor import TrinoCursor, flat_comments, words_of
 from accelerator.gateway.trino.requests.execute_using import (
     Constant,
     constants,
@@ -32,6 +26,7 @@ from accelerator.query.statements.catalog import EXAMPLES
 from accelerator.query.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.query.statements.nodes import Other
 from rewrite.client import SPARK
+from rewrite.parse.cursor import Word, excerpt
 from rewrite.text.first_look import QUERY_WORDS, first_word
 from rewrite.text.source_position import place_of
 from rewrite.text.suggestions import closest, did_you_mean
@@ -98,7 +93,7 @@ def _read(sql: str, client: ClientSession, *, placed: bool) -> Request:
     return _of(_Context(TrinoCursor(text, words), text, client, placed))
 
 
-def _single(sql: str) -> tuple[str, list[TrinoWord]]:
+def _single(sql: str) -> tuple[str, list[Word]]:
     """The one statement of a text, up to its semicolon, and its words; there is at least one."""
     words = words_of(sql)
     if not words or words[0].key == ";":
@@ -118,7 +113,7 @@ def _single(sql: str) -> tuple[str, list[TrinoWord]]:
     return text[: words[end].start], words[:end]
 
 
-def _check_functions(sql: str, words: list[TrinoWord]) -> None:
+def _check_functions(sql: str, words: list[Word]) -> None:
     """Those of a query hold semicolons, so that no end could be told."""
     if words[0].key == "WITH" and len(words) > 2 and words[1].key in ("FUNCTION", "SESSION"):
         if words[2].key in ("AS", "("):  # a query's name
@@ -164,14 +159,14 @@ def _is_ours(sql: str) -> bool:
     return not isinstance(parse_statement(sql, "trino"), Other)
 
 
-def _unknown(cursor: TrinoCursor, word: TrinoWord) -> StatementError:
+def _unknown(cursor: TrinoCursor, word: Word) -> StatementError:
     if word.key in _BEHIND:
         expected, example = _BEHIND[word.key]
         cursor.next += 1
         error = cursor.error(expected)
         error.hint = f"for example: {example}"
         return error
-    found = shown(cursor.sql[word.start : word.end])
+    found = excerpt(cursor.sql[word.start : word.end])
     near = closest(found, sorted({*_QUERY, *_GRAMMARS, *BEGINNINGS, *REFUSED} - {word.key}))
     return StatementError(
         f"no statement begins with {found}",
@@ -188,10 +183,10 @@ def _use(context: _Context) -> Request:
     cursor = context.cursor
     first = cursor.name("a schema's name").name
     if not cursor.take("."):
-        cursor.ended()
+        cursor.end()
         return nodes.UseSchema(first)
     schema = cursor.name("a schema's name behind the dot").name
-    cursor.ended()
+    cursor.end()
     return nodes.UseSchema(schema, first)
 
 
@@ -203,13 +198,13 @@ def _set(context: _Context) -> Request | None:
             user = cursor.text("a user")
         else:
             user = cursor.name("a user").name
-        cursor.ended()
+        cursor.end()
         return nodes.SetAuthorization(user)
     if cursor.take("SESSION"):
         name = _property(cursor)
         cursor.expect("=")
         value = scalar(cursor)
-        cursor.ended()
+        cursor.end()
         return nodes.SetSession(name, value)
     if cursor.take("TIME", "ZONE"):
         return _time_zone(cursor)
@@ -230,12 +225,12 @@ def _property(cursor: TrinoCursor) -> str:
 
 def _time_zone(cursor: TrinoCursor) -> Request:
     if cursor.take("LOCAL"):
-        cursor.ended()
+        cursor.end()
         return nodes.SetTimeZone(None)
     if cursor.at("INTERVAL"):
         return nodes.Refused("SET TIME ZONE INTERVAL", "give the offset as a text: '+01:00'")
     zone = cursor.text("LOCAL or a time zone's name in quotes")
-    cursor.ended()
+    cursor.end()
     try:
         return nodes.SetTimeZone(time_zone(zone))
     except HeaderError as error:
@@ -251,18 +246,18 @@ def _role(cursor: TrinoCursor) -> Request:
         cursor.next -= 1
         raise cursor.error("a role's name other than ALL and NONE")
     catalog = cursor.name("a catalog's name").name if cursor.take("IN") else None
-    cursor.ended()
+    cursor.end()
     return nodes.SetRole(role, catalog)
 
 
 def _reset(context: _Context) -> Request | None:
     cursor = context.cursor
     if cursor.take("SESSION", "AUTHORIZATION"):
-        cursor.ended()
+        cursor.end()
         return nodes.SetAuthorization(None)
     cursor.expect("SESSION")
     name = _property(cursor)
-    cursor.ended()
+    cursor.end()
     return nodes.ResetSession(name)
 
 
@@ -285,7 +280,7 @@ def _prepared(context: _Context) -> str:
     if found is None:
         near = closest(word.name, known)
         raise PreparedNotFoundError(
-            f"no statement is prepared as {shown(word.name)}",
+            f"no statement is prepared as {excerpt(word.name)}",
             hint=did_you_mean(near) or "PREPARE name FROM SELECT …",
             at=place_of(cursor.sql, word.start, word.end),
             suggestions=near,
@@ -302,7 +297,7 @@ def _execute(context: _Context) -> Request:
     else:
         sql = _prepared(context)
     given = constants(cursor) if cursor.take("USING") else []
-    cursor.ended()
+    cursor.end()
     try:
         return _executed(sql, given, context.client)
     except AcceleratorError as error:
@@ -325,7 +320,7 @@ def _deallocate(context: _Context) -> Request:
     cursor.expect("PREPARE")
     word = cursor.peek()
     _prepared(context)
-    cursor.ended()
+    cursor.end()
     known = word.name if word is not None else ""
     return nodes.Deallocate(
         known if word is None or known in context.client.prepared else word.text
@@ -339,7 +334,7 @@ def _start(context: _Context) -> Request:
         _mode(cursor)
         while cursor.take(","):
             _mode(cursor)
-    cursor.ended()
+    cursor.end()
     return nodes.StartTransaction()
 
 
@@ -355,13 +350,13 @@ def _mode(cursor: TrinoCursor) -> None:
 
 def _commit(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.ended()
+    context.cursor.end()
     return nodes.Commit()
 
 
 def _rollback(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.ended()
+    context.cursor.end()
     return nodes.Rollback()
 
 
@@ -381,10 +376,10 @@ def _describe(context: _Context) -> Request:
         for word, kind in (("INPUT", nodes.DescribeInput), ("OUTPUT", nodes.DescribeOutput)):
             if cursor.take(word):
                 found = kind(_prepared(context))
-                cursor.ended()
+                cursor.end()
                 return found
     table = cursor.path("a table's name")
-    cursor.ended()
+    cursor.end()
     return nodes.TrinoShowColumns(table)
 
 
