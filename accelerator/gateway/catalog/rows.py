@@ -21,7 +21,7 @@ from accelerator.gateway.catalog.predicate import ColumnFilter, Row
 from accelerator.gateway.catalog.schemas import (
     INFORMATION_SCHEMA,
     SYSTEM,
-    VirtualTable,
+    TrinoTable,
     virtual_schemas,
 )
 from accelerator.gateway.catalog.trino_types import jdbc_type
@@ -77,7 +77,7 @@ class VirtualRows:
         return pinned
 
 
-def arrow_rows(table: VirtualTable, rows: Iterator[_Values], *, hidden: bool) -> pa.Table:
+def arrow_rows(table: TrinoTable, rows: Iterator[_Values], *, hidden: bool) -> pa.Table:
     """Rows as Arrow has them; each has a value for every column, the hidden ones at the end."""
     schema = table.schema(hidden=hidden)
     found = list(rows)
