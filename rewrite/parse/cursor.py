@@ -27,10 +27,11 @@ _CAPITALS = re.compile(r"\b[A-Z][A-Z]+\b")
 _SHOWN_MAX = 40
 _PIECE = re.compile(r"\w+|[^\w\s]")
 _TEXTS = frozenset((TokenType.STRING, TokenType.UNICODE_STRING))
-_QUOTED = _TEXTS | {
+QUOTED = _TEXTS | {
     *(TokenType.HEX_STRING, TokenType.NATIONAL_STRING, TokenType.RAW_STRING),
     TokenType.IDENTIFIER,
 }
+"""Kinds of tokens in quotes."""
 
 
 class Word(NamedTuple):
@@ -79,7 +80,7 @@ def words_in(
     for token in tokens:
         begin, end, kind = token.start + start, token.end + 1 + start, token.token_type
         piece = sql[begin:end]
-        if kind in _QUOTED and (numbers or kind != TokenType.HEX_STRING or piece[0] != "0"):
+        if kind in QUOTED and (numbers or kind != TokenType.HEX_STRING or piece[0] != "0"):
             yield Word(token.text, "", begin, end, kind)
         elif kind == TokenType.NUMBER and numbers:
             yield Word(token.text, token.text.upper(), begin, end, kind)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 _Mark = Literal["hint", "comment", "semicolon"]
 QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -18,15 +18,17 @@ QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 # The usual statement has no comment in front, and `(` may open a query.
 _FIRST = re.compile(r"[\s(]*([A-Za-z_]+)")
 _WORD = re.compile(r"[A-Za-z_]+")
-# What isn't closed ends with the text; a doubled quote reads as two neighbours.
+# What isn't closed ends with the text; a doubled quote reads as two neighbours. Each alternative
+# begins with its sign, so that the search skips other letters fast.
 _MARK = re.compile(
     r"""
-    (?P<semicolon>;) | (?P<comment>--[^\n]*+\n?) | (?P<hint>/\*\+) | (?P<block>/\*)
-  | (?<![^\W_][rR])(?<=[rR])(?:'[^']*+(?:'|\Z)|"[^"]*+(?:"|\Z)) | `[^`]*+(?:`|\Z)
-  | '(?:[^'\\]|\\.?)*+(?:'|\Z) | "(?:[^"\\]|\\.?)*+(?:"|\Z)
+    ;|--[^\n]*+\n?|/\*\+?|`[^`]*+(?:`|\Z)
+    |'(?<=[rR]')(?<![^\W_][rR]')[^']*+(?:'|\Z)|"(?<=[rR]")(?<![^\W_][rR]")[^"]*+(?:"|\Z)
+    |'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_KINDS: dict[str, _Mark] = {";": "semicolon", "--": "comment", "/*": "comment"}
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _BLOCK_END = re.compile(r"\bEND\s*;$", re.IGNORECASE)
 _HINT_PART = re.compile(r"\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?")
@@ -112,11 +114,12 @@ def _marks(sql: str) -> Iterator[tuple[_Mark, int, int]]:
     """Hints, comments and semicolons that stand outside strings, quoted names and comments."""
     position = 0
     while (mark := _MARK.search(sql, position)) is not None:
-        start, position, kind = mark.start(), mark.end(), mark.lastgroup
-        if kind in ("hint", "block"):
+        start, position, sign = mark.start(), mark.end(), mark[0][:2]
+        kind = "hint" if mark[0] == "/*+" else _KINDS.get(sign)
+        if sign == "/*":
             position = _comment_end(sql, start)
         if kind is not None:
-            yield cast(_Mark, "comment" if kind == "block" else kind), start, position
+            yield kind, start, position
 
 
 def _skip_blank(sql: str, position: int) -> int:

@@ -16,10 +16,12 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from rewrite.dialects.tokens import HINT
 from rewrite.errors import StatementError, UntranslatedError
 from rewrite.parse.bounds import TooDeepError, tokens_of, too_deep
+from rewrite.parse.cursor import QUOTED
 from rewrite.parse.parse import UnsureError
 from rewrite.text.printable import one_line
 from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
+from rewrite.text.spark_lexer import unpaired
 from rewrite.text.suggestions import closest, did_you_mean
 
 _TRINO = "trino"
@@ -144,7 +146,7 @@ _MEND = "mend the statement at this place"
 
 def key_of(token: Token | None) -> str:
     """The word in capitals; empty if it's in quotes, or there is none."""
-    is_quoted = token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+    is_quoted = token is None or token.token_type in QUOTED
     return "" if token is None or is_quoted else token.text.upper()
 
 
@@ -219,19 +221,12 @@ def _too_early(sql: str, tokens: Sequence[Token]) -> StatementError:
 
 def _unpaired(sql: str, tokens: Sequence[Token]) -> StatementError | None:
     """The error for a parenthesis without a partner."""
-    opened: list[Token] = []
-    for token in tokens:
-        if token.token_type is TokenType.L_PAREN:
-            opened.append(token)
-        elif token.token_type is TokenType.R_PAREN:
-            if not opened:
-                at = place_of(sql, token.start, token.end + 1)
-                return StatementError("a parenthesis closes that none opens", hint=_MEND, at=at)
-            opened.pop()
-    if not opened:
+    found = unpaired(map(key_of, tokens))
+    if found is None:
         return None
-    at = place_of(sql, opened[-1].start, opened[-1].end + 1)
-    return StatementError("a parenthesis isn't closed", hint=_MEND, at=at)
+    place, message = found
+    at = place_of(sql, tokens[place].start, tokens[place].end + 1)
+    return StatementError(message, hint=_MEND, at=at)
 
 
 def _shown(sql: str, token: Token) -> str:

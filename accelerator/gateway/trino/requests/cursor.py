@@ -19,6 +19,7 @@ from rewrite.parse.bounds import HINT, TooDeepError, check_count, check_tokens
 from rewrite.parse.cursor import Word, WordCursor, words_in
 
 _CHARACTERS_MAX = 4_000_000
+_COMMENT = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 class _Tokenizer(Trino.Tokenizer):
@@ -53,27 +54,13 @@ def flat_comments(sql: str, words: list[Word]) -> str:
     pieces: list[str] = []
     at = 0
     for word in words:
-        pieces.extend((_flat(sql[at : word.start]), sql[word.start : word.end]))
+        pieces += (_COMMENT.sub(_flat, sql[at : word.start]), sql[word.start : word.end])
         at = word.end
-    return "".join((*pieces, _flat(sql[at:])))
+    return "".join((*pieces, _COMMENT.sub(_flat, sql[at:])))
 
 
-def _flat(gap: str) -> str:
-    """What stands between two words: blanks and comments."""
-    pieces: list[str] = []
-    at = 0
-    while (start := gap.find("/*", at)) >= 0:
-        line = gap.find("--", at, start)
-        if line >= 0:  # a comment up to its line's end, in which the other one is nothing
-            end = gap.find("\n", line)
-            end = len(gap) if end < 0 else end
-            pieces.append(gap[at:line] + gap[line:end].replace("/*", "  "))
-        else:
-            end = gap.find("*/", start + 2)
-            end = len(gap) if end < 0 else end + 2
-            pieces.append(gap[at : start + 2] + gap[start + 2 : end].replace("/*", "  "))
-        at = end
-    return "".join((*pieces, gap[at:]))
+def _flat(comment: re.Match[str]) -> str:
+    return comment[0][:2] + comment[0][2:].replace("/*", "  ")
 
 
 class TrinoCursor(WordCursor[Word]):

@@ -56,8 +56,7 @@ def constants(cursor: TrinoCursor) -> list[Constant]:
         found.append(_parameter(cursor))
         if len(found) > _COUNT_MAX:
             raise ParameterError(f"there are more than {_COUNT_MAX:,} parameters")
-    cursor.end()
-    return found
+    return cursor.ended(found)
 
 
 def scalar(cursor: TrinoCursor) -> str:

@@ -183,29 +183,23 @@ def _use(context: _Context) -> Request:
     cursor = context.cursor
     first = cursor.name("a schema's name").name
     if not cursor.take("."):
-        cursor.end()
-        return nodes.UseSchema(first)
-    schema = cursor.name("a schema's name behind the dot").name
-    cursor.end()
-    return nodes.UseSchema(schema, first)
+        return cursor.ended(nodes.UseSchema(first))
+    second = cursor.name("a schema's name behind the dot")
+    return cursor.ended(nodes.UseSchema(second.name, first))
 
 
 def _set(context: _Context) -> Request | None:
     cursor = context.cursor
     if cursor.take("SESSION", "AUTHORIZATION"):
         word = cursor.peek()
-        if word is not None and word.is_text:
-            user = cursor.text("a user")
-        else:
-            user = cursor.name("a user").name
-        cursor.end()
-        return nodes.SetAuthorization(user)
+        is_text = word is not None and word.is_text
+        user = cursor.text("a user") if is_text else cursor.name("a user").name
+        return cursor.ended(nodes.SetAuthorization(user))
     if cursor.take("SESSION"):
         name = _property(cursor)
         cursor.expect("=")
         value = scalar(cursor)
-        cursor.end()
-        return nodes.SetSession(name, value)
+        return cursor.ended(nodes.SetSession(name, value))
     if cursor.take("TIME", "ZONE"):
         return _time_zone(cursor)
     if cursor.take("ROLE"):
@@ -225,8 +219,7 @@ def _property(cursor: TrinoCursor) -> str:
 
 def _time_zone(cursor: TrinoCursor) -> Request:
     if cursor.take("LOCAL"):
-        cursor.end()
-        return nodes.SetTimeZone(None)
+        return cursor.ended(nodes.SetTimeZone(None))
     if cursor.at("INTERVAL"):
         return nodes.Refused("SET TIME ZONE INTERVAL", "give the offset as a text: '+01:00'")
     zone = cursor.text("LOCAL or a time zone's name in quotes")
@@ -246,19 +239,16 @@ def _role(cursor: TrinoCursor) -> Request:
         cursor.next -= 1
         raise cursor.error("a role's name other than ALL and NONE")
     catalog = cursor.name("a catalog's name").name if cursor.take("IN") else None
-    cursor.end()
-    return nodes.SetRole(role, catalog)
+    return cursor.ended(nodes.SetRole(role, catalog))
 
 
 def _reset(context: _Context) -> Request | None:
     cursor = context.cursor
     if cursor.take("SESSION", "AUTHORIZATION"):
-        cursor.end()
-        return nodes.SetAuthorization(None)
+        return cursor.ended(nodes.SetAuthorization(None))
     cursor.expect("SESSION")
     name = _property(cursor)
-    cursor.end()
-    return nodes.ResetSession(name)
+    return cursor.ended(nodes.ResetSession(name))
 
 
 def _prepare(context: _Context) -> Request:
@@ -334,8 +324,7 @@ def _start(context: _Context) -> Request:
         _mode(cursor)
         while cursor.take(","):
             _mode(cursor)
-    cursor.end()
-    return nodes.StartTransaction()
+    return cursor.ended(nodes.StartTransaction())
 
 
 def _mode(cursor: TrinoCursor) -> None:
@@ -350,14 +339,12 @@ def _mode(cursor: TrinoCursor) -> None:
 
 def _commit(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.end()
-    return nodes.Commit()
+    return context.cursor.ended(nodes.Commit())
 
 
 def _rollback(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.end()
-    return nodes.Rollback()
+    return context.cursor.ended(nodes.Rollback())
 
 
 def _call(context: _Context) -> Request | None:
@@ -375,12 +362,9 @@ def _describe(context: _Context) -> Request:
     if following is not None and following.key != ".":
         for word, kind in (("INPUT", nodes.DescribeInput), ("OUTPUT", nodes.DescribeOutput)):
             if cursor.take(word):
-                found = kind(_prepared(context))
-                cursor.end()
-                return found
+                return cursor.ended(kind(_prepared(context)))
     table = cursor.path("a table's name")
-    cursor.end()
-    return nodes.TrinoShowColumns(table)
+    return cursor.ended(nodes.TrinoShowColumns(table))
 
 
 def _show(context: _Context) -> Request | None:
