@@ -373,11 +373,8 @@ def _rows(table: exp.Table, tree: exp.Expression, source: VirtualRows) -> pa.Tab
     select = above.parent if isinstance(above, (exp.From, exp.Join)) else None
     conditions = conditions_of(select, table) if isinstance(select, exp.Select) else []
     wanted = ColumnFilter(conditions, table.alias_or_name, virtual.columns)
-    rows = rows_of(full, source, wanted)
-    if not hidden:
-        width = len(virtual.shown)
-        rows = (row[:width] for row in rows)
-    return arrow_rows(virtual, rows, hidden=hidden)
+    schema = virtual.schema(hidden=hidden)  # hidden columns are the last ones
+    return arrow_rows(schema, (row[: len(schema)] for row in rows_of(full, source, wanted)))
 
 
 def _is_hidden_named(tree: exp.Expression, virtual: TrinoTable) -> bool:
