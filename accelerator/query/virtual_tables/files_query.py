@@ -55,7 +55,8 @@ def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> VirtualPlan:
     text = duckdb_text(block)
     outputs = tuple((_name(one, flat), one.expr.type or "") for one in block.outputs)
     names = tuple(dict.fromkeys(c.name for c in used)) or ("content",)
-    files = files_of(pinned, {name: inner.get(name, (name,)) for name in names})
+    types = {one.name: one.type for one in facts.columns}
+    files = files_of(pinned, types, {name: inner.get(name, (name,)) for name in names})
     lists = (None,) * len(outputs)
     return VirtualPlan(VirtualSelect(text, (Mention(files, names, ALL),), outputs, lists))
 

@@ -63,19 +63,17 @@ def is_table(node: exp.Expression) -> bool:
     )
 
 
-def files_of(pinned: PinnedTable, paths: Mapping[str, Path]) -> VirtualTable:
+def files_of(
+    pinned: PinnedTable, columns: Mapping[str, str], paths: Mapping[str, Path]
+) -> VirtualTable:
     """The table of a table's files; `paths` lead to its innermost fields, by the name of each."""
-    from accelerator.iceberg.tables.files_table import PLAIN  # imports Arrow's compute
-
     table = pinned.file_table()
 
-    def rows(columns: Sequence[str], _: Span) -> VirtualTableRows:
-        wanted = [paths[name] for name in columns]
-        return VirtualTableRows(pinned.file_metadata(table, wanted))
+    def rows(names: Sequence[str], _: Span) -> VirtualTableRows:
+        return VirtualTableRows(pinned.file_metadata(table, [paths[name] for name in names]))
 
-    types = {name: table.ddl(name, table.paths(name)) for name in PLAIN}
     name = f"{MANIFESTS} as a table of files"
-    return VirtualTable(name, types, rows, pinned=(pinned,), used=(MANIFESTS,), rewritten=True)
+    return VirtualTable(name, columns, rows, pinned=(pinned,), used=(MANIFESTS,), rewritten=True)
 
 
 @contextmanager
@@ -203,7 +201,8 @@ def _files_view(
     names = [n for n in PLAIN if text is None or n == "content" or _names(text, n)]
     leaves = list(table.leaves) if text is None else named_stats(text, table.leaves)
     paths = {".".join(path): path for name in names for path in table.paths(name, leaves)}
-    read = Mention(files_of(pinned, paths), tuple(paths), ALL)
+    types = {name: table.ddl(name, table.paths(name)) for name in PLAIN}
+    read = Mention(files_of(pinned, types, paths), tuple(paths), ALL)
     rows = nested(read.rows().rows, names, paths.values())
     ddl = ", ".join(f"{one} {table.ddl(one, paths.values())}" for one in names)
     return _view(name, rows, ddl, read, engine)
