@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from accelerator.errors import UNFIT
+from accelerator.iceberg.io import decompressed
 
 Read = Callable[[int, int], bytes]
 """So many bytes from an offset."""
@@ -26,7 +25,6 @@ FOOTER_MAX = 16 << 20
 BLOB_MAX = 16 << 20
 _BLOBS_MAX = 100_000
 _TAIL = 64 << 10
-_CHUNK = 1 << 16
 _INT_MAX = 1 << 63
 
 
@@ -136,23 +134,9 @@ def stored(read: Read, blob: PuffinBlob) -> bytes:
 
 def content(read: Read, blob: PuffinBlob) -> bytes:
     """The blob's bytes, decompressed; ValueError as for `stored`, and for other codecs."""
-    data = stored(read, blob)
-    if blob.codec is None:
-        return data
-    if blob.codec != "zstd":
+    if blob.codec not in (None, "zstd"):
         raise ValueError(f"a blob compressed by {blob.codec}, which isn't read here")
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            while part := stream.read(_CHUNK):
-                parts.append(part)
-                size += len(part)
-                if size > BLOB_MAX:
-                    raise ValueError(f"a blob of more than {BLOB_MAX:,} bytes")
-    except OSError as error:
-        raise ValueError(f"a blob can't be decompressed: {error}") from None
-    return b"".join(parts)
+    return decompressed(stored(read, blob), blob.codec or "null", BLOB_MAX)
 
 
 def _exactly(read: Read, offset: int, length: int) -> bytes:
