@@ -37,7 +37,7 @@ class PuffinBlob:
     length: int = 0
 
     def metadata(self, **place: int) -> dict[str, Any]:
-        """As a table's metadata names it, or with its place as the footer does."""
+        """Returns the form of a table's metadata, or with its place that of the footer."""
         return {
             "type": self.type,
             "fields": list(self.fields),
@@ -53,10 +53,10 @@ def written(
     properties: Mapping[str, str],
     seal: Callable[[bytes], bytes] = bytes,
 ) -> tuple[bytes, int]:
-    """A file of these blobs, each as it is given, and how many bytes of it are the footer.
+    """A file of these blobs, and how many bytes of it are the footer.
 
-    Where a blob lies is set here, whatever it was given with; its codec is told as it is. `seal`
-    gives the footer's JSON its checksum.
+    Blobs aren't compressed here, and their offsets and lengths are made anew. `seal` writes the
+    checksum of the footer's JSON.
     """
     body, described = bytearray(MAGIC), []
     for one, data in blobs:
@@ -124,7 +124,7 @@ def _whole(number: object) -> int:
 
 
 def exactly(read: Read, offset: int, length: int) -> bytes:
-    """So many bytes from an offset; ValueError where there are fewer."""
+    """Reads so many bytes from an offset; ValueError if there are fewer."""
     data = read(offset, length)
     if len(data) != length:
         raise ValueError(f"the file is cut off: {len(data)} of {length} bytes at {offset}")

@@ -67,5 +67,5 @@ def within(read: Read, place: BlobRange) -> Read:
 
 def _sealed(payload: bytes) -> bytes:
     if len(_SEAL.findall(payload)) != 1:
-        raise ValueError(f"a text of the sidecar holds {_FOOTER_CRC32}")
+        raise ValueError(f"a text of the sidecar contains {_FOOTER_CRC32}")
     return _SEAL.sub(f'"{_FOOTER_CRC32}":"{crc32(payload):08x}"'.encode(), payload)

@@ -62,7 +62,7 @@ def read_bytes(inputs: Inputs, location: str, size_max: int = METADATA_BYTES_MAX
 
 
 def read_metadata(location: str, properties: Mapping[str, str]) -> bytes:
-    """The JSON of a table's or view's metadata file; one whose name says so is compressed."""
+    """The JSON of a table's or view's metadata file, which its name may call compressed."""
     data = read_bytes(inputs_for(location, properties), location)
     packed = location.endswith(".gz.metadata.json")
     return decompressed(data, "gzip", METADATA_BYTES_MAX) if packed else data
@@ -110,7 +110,7 @@ def _unsnapped(data: bytes, most: int) -> bytes | None:
 
 
 def _streamed(codec: str, data: bytes, most: int) -> bytes:
-    """As a stream: writers that stream don't say how large the plain bytes are."""
+    """Reads a stream, since writers that stream don't report the size of the plain bytes."""
     import pyarrow as pa
 
     plain = bytearray()

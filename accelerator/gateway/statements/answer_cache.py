@@ -121,7 +121,7 @@ class AnswerCache:
         return entry
 
     def put(self, key: AnswerKey, entry: CacheEntry) -> None:
-        """Keeps it, and fewer of what was asked for longest ago."""
+        """Caches an answer in place of those that were asked for longest ago."""
         self.drop(key)
         if self.is_on and entry.bytes <= self.answer_max + _OVERHEAD:
             self._kept.put(key, entry)

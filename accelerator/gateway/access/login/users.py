@@ -19,10 +19,11 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from accelerator.common.config.settings import from_file
 from accelerator.common.lru_cache import Recent
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.errors import TooManyAttemptsError
-from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
+from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section
 from accelerator.gateway.access.files.watched import Reloaded, Watched
 from accelerator.gateway.access.login import passwords
 from accelerator.gateway.access.login.backoff import Backoff
@@ -179,7 +180,7 @@ class Users:
 
 
 def _entries(path: Path) -> Mapping[str, _UserEntry]:
-    file = Section(read(path), str(path), _PAGE, ("users",))
+    file = Section(from_file(path), str(path), _PAGE, ("users",))
     users = Section(file.values.get("users", {}), f"{path}: users", _PAGE)
     if len(users.values) > ENTRIES_MAX:
         raise users.error(f"there are more than {ENTRIES_MAX}", "")

@@ -16,7 +16,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
@@ -585,7 +585,9 @@ class Pool:
         return {
             "op": "open",
             "version": messages.VERSION,
-            "config": asdict(replace(config, memory_bytes_max=max(LEAST, share))),
+            "config": config.model_copy(
+                update={"memory_bytes_max": max(LEAST, share)}
+            ).model_dump(),
             "spark": spark,
             "threads": settings.threads,
             "zones": settings.zones,

@@ -87,7 +87,7 @@ class WorkloadReader:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._translation = Translation(services.lake, services.context)
-        here = replace(services.config, engine="duckdb")
+        here = services.config.model_copy(update={"engine": "duckdb"})
         choice = EngineChoice(here, services.spark_source, None)
         self._search = _Search(
             services.config,
