@@ -15,10 +15,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import replace
 from rich.console import Console
 
 import accelerator

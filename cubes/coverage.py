@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from cubes.definition import FORMAT, CubeDefinition
 from cubes.match_result import Needs
@@ -71,8 +72,7 @@ class Holds(Protocol):
     def __call__(self, segment: Segment, occurrence: int, snapshot: int | None) -> bool: ...
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """Chosen segments and uncovered files of one pin, and why others weren't chosen.
 
     `refused` counts reasons; `reasons` are those of each segment, by its id.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from cubes import kll
 from cubes.measures import ROWS, Measure, measure_of, sketch_size
@@ -42,8 +43,7 @@ _FORMAT_SIZED = 2
 """Of a definition with a sketch's size; others stay in format 1, which older releases read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CubeTable:
+class CubeTable(Struct, frozen=True):
     """A table occurrence of the definition."""
 
     name: str
@@ -52,16 +52,14 @@ class CubeTable:
     ref: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """A group key of the cube, under the name that its SELECT gives."""
 
     name: str
     expr: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class StoredState:
+class StoredState(Struct, frozen=True):
     """A stored state: its kind, its argument (None for rows), its FILTER, and a sketch's size."""
 
     kind: str
@@ -76,16 +74,14 @@ class StoredState:
         return None if self.argument is None else self.argument.type
 
 
-@dataclass(frozen=True, slots=True)
-class CubeMeasure:
+class CubeMeasure(Struct, frozen=True):
     """An aggregate as the SELECT names it."""
 
     name: str
     aggregate: Aggregate
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """A join to `occurrence` by equalities `own column = expression over earlier tables`.
 
     `left` tells LEFT JOIN from inner. Only such edges have counters; only they can be left out.
@@ -96,8 +92,7 @@ class Edge:
     keys: tuple[tuple[Column, Expr], ...]
 
 
-@dataclass(frozen=True)
-class CubeDefinition:
+class CubeDefinition(Struct, frozen=True, dict=True):
     """A cube; `fact` is occurrence 0."""
 
     tables: tuple[CubeTable, ...]

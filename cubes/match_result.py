@@ -7,15 +7,15 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from cubes.measures import Measure
 from rewrite.ir.expr import CUBE, Aggregate, Expr, columns
 
 
-@dataclass(frozen=True, slots=True)
-class StateSlot:
+class StateSlot(Struct, frozen=True):
     """One column of the cells: `cube` over the cube's rows, or `kind` of `argument` over raw rows.
 
     `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well; `size`
@@ -30,8 +30,7 @@ class StateSlot:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Final:
+class Final(Struct, frozen=True):
     """How one aggregate is finished; `measure` None is a distinct count of its slot."""
 
     aggregate: Aggregate
@@ -39,8 +38,7 @@ class Final:
     slots: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """What a segment must have counted for the match to hold (`docs/rewriting.md`, 3.4 and 5.2).
 
     `complete`: edges without a missing partner; `unique`: edges whose key was unique; `named`:
@@ -55,8 +53,7 @@ class Needs:
     bounded: tuple[tuple[int, int, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """An occurrence of the statement that the cube lacks, whose rows are joined to its cells.
 
     `on` is a left join's; None of a table that is joined by the match's predicates alone.
@@ -66,8 +63,7 @@ class Delta:
     on: tuple[Expr, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Struct, frozen=True, dict=True):
     """A proof that the cube answers the block, on every segment that meets `needs`.
 
     Keys, predicates and slots are over the cube's columns and those of the `delta`'s tables.

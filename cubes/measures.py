@@ -9,7 +9,8 @@ Spark's own type.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cubes import kll
 from cubes.states import STATES, as_rows_have_it
@@ -22,8 +23,7 @@ Finish = Callable[[list[str], Aggregate, Dialect], str]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One aggregate function: its states and its finish(columns, aggregate, dialect).
 
     `arguments` is how many it takes, the first being what the states are of. `estimate` says how

@@ -8,7 +8,8 @@ States are wide: a sum of bigints is kept as a decimal, so no state overflows be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rewrite import types
 from rewrite.render.expressions import Dialect, duckdb_type
@@ -20,8 +21,7 @@ _DIGITS = 38  # of a decimal, at most
 _SUMMED_DIGITS = 28  # a sum has ten more, if these are there
 
 
-@dataclass(frozen=True, slots=True)
-class StateKind:
+class StateKind(Struct, frozen=True):
     """How one sort of state is computed from rows and typed.
 
     `build(argument text, argument type, dialect, size)` is an aggregate; `stored(argument type)` is

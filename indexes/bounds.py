@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -25,8 +25,7 @@ UNKNOWN = -1
 """A count that isn't known."""
 
 
-@dataclass(frozen=True)
-class ColumnBounds:
+class ColumnBounds(Struct, frozen=True, dict=True):
     """One column in n files. Arrays have n items.
 
     `lower` and `upper` enclose every value that is neither NULL nor NaN, in the order of the engine
@@ -88,8 +87,7 @@ class ColumnBounds:
         return both & (self.nans == 0) if self.floating else both
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Proofs about a predicate, one flag for each file."""
 
     all_true: Flags

@@ -9,10 +9,10 @@ and are read by range. Neither knows of deletes. What a kind can't tell, it does
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
+from msgspec import Struct, field
 
 from indexes.domains import Key
 from indexes.question import Question
@@ -22,8 +22,7 @@ Clauses = tuple[tuple[int, ...], ...]
 """Hashes (64 bits, unsigned): of each clause at least one is in every file that holds a match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Struct, frozen=True):
     """Inclusive intervals of keys (`domains.Key`), of which at least one is met by a match.
 
     An end that is None is open: nothing lies beyond it.
@@ -50,8 +49,7 @@ class OptionError(ValueError):
         self.unknown, self.known = unknown, tuple(known)
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedColumn:
+class IndexedColumn(Struct, frozen=True):
     """The indexed column in one data file: its Spark type, and rows of each row group."""
 
     type: str
@@ -63,8 +61,7 @@ class IndexedColumn:
         return sum(self.row_groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(Struct, frozen=True):
     """Bytes as a sidecar keeps them; `type` names the format and its version, e.g. `acc-sbbf-v1`.
 
     `light`: whether the planner wants it at hand. `properties` say all that reading it takes.

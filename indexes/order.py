@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from indexes.bounds import ColumnBounds, Flags, Numbers, flags
 
@@ -27,8 +28,7 @@ Place = tuple[int, Any]
 Tiers = npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(Struct, frozen=True):
     """How one key is sorted. NaN is the greatest value, as in Spark."""
 
     descending: bool

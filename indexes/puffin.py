@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from indexes.kind import Read
 
@@ -23,8 +24,7 @@ _UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What JSON of another shape raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class PuffinBlob:
+class PuffinBlob(Struct, frozen=True):
     """What a footer says of a blob; `length` bytes at `offset`, compressed where `codec` says."""
 
     type: str

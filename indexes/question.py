@@ -7,34 +7,30 @@ except for `IsNull`. Texts are UTF-8 bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 Value = int | float | bytes
 """Of a domain: whole numbers (days, microseconds, unscaled decimals, 0 and 1), floats, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Struct, frozen=True):
     """The column is NULL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Among:
+class Among(Struct, frozen=True):
     """The column equals one of the values, as Spark compares: NaN equals NaN, −0.0 equals 0.0."""
 
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True):
     """The column `op` the value, for op among < <= > >=; NaN is above every number."""
 
     op: str
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(Struct, frozen=True):
     """The column lies between two values, which are among those meant unless their end is open."""
 
     low: Value
@@ -43,8 +39,7 @@ class Within:
     high_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """The text has all of these tokens, as `text/tokens.py` cuts it; `folded`: case doesn't count.
 
     Tokens that are folded are given so.
@@ -54,8 +49,7 @@ class Tokens:
     folded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+class Like(Struct, frozen=True):
     """The text matches a pattern: literal runs, between which anything may stand.
 
     `runs` in their order; `starts`: the first run begins the text; `ends`: the last one ends it. A

@@ -15,9 +15,9 @@ all rows that the file has, by their positions from 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from msgspec import Struct
 from pyroaring import BitMap
 
 
@@ -30,8 +30,7 @@ class Certainty(Enum):
     BETWEEN = "between"
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """A set of rows that isn't known, and two that are: `lower` ⊆ it ⊆ `upper`."""
 
     lower: BitMap
@@ -49,8 +48,7 @@ class Between:
         return Between(self.lower | other.lower, self.upper | other.upper)
 
 
-@dataclass(frozen=True, slots=True)
-class RowVerdict:
+class RowVerdict(Struct, frozen=True):
     """The TRUE and the FALSE rows of a predicate in a file of so many rows."""
 
     rows: int

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from zlib import crc32
+
+from msgspec import Struct
 
 from indexes.kind import Blob, Read
 from indexes.puffin import MAGIC, PuffinBlob, written
@@ -21,8 +22,7 @@ _FOOTER_CRC32, _UNSET = "footer-crc32", "0" * 8
 _SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
 
 
-@dataclass(frozen=True, slots=True)
-class BlobRange:
+class BlobRange(Struct, frozen=True):
     """Where a blob lies in its file, in bytes."""
 
     offset: int

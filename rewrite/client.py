@@ -5,9 +5,10 @@ A client of another protocol sends this with each statement; nothing of it is a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from rewrite.errors import StatementError
 
@@ -21,8 +22,7 @@ Names = tuple[str | None, ...]
 """The names of outputs in order; None for one that has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientContext:
+class ClientContext(Struct, frozen=True, kw_only=True):
     """`catalog` and `schema` complete names; `user`, `version` and the zone are told when asked.
 
     `time_zone` is a name of the IANA's. `now` is the moment at which the statement was asked, with
@@ -58,8 +58,7 @@ class ClientContext:
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """A client's query: Spark's text, the tables that it names, and what its outputs are called.
 
     `names` is None if they aren't known; a name is None if Trino names that output by its place.

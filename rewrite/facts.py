@@ -6,12 +6,13 @@ Plain values, filled by `accelerator.iceberg`; nothing here reads anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ColumnFacts:
+
+class ColumnFacts(Struct, frozen=True):
     """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`.
 
     `layout` tells what else decides which values a file gives: ids, nullability and defaults of
@@ -26,8 +27,7 @@ class ColumnFacts:
     layout: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableFacts(Struct, frozen=True, dict=True):
     """A table pinned to one snapshot; `snapshot_id` is None for a table that has none (empty).
 
     `name` is catalog.namespace.table as Spark writes it; `uuid` is Iceberg's table uuid.
@@ -40,14 +40,14 @@ class TableFacts:
     snapshot_id: int | None
     schema_id: int
     columns: tuple[ColumnFacts, ...]
-    _by_name: Mapping[str, tuple[ColumnFacts, ...]] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[ColumnFacts, ...]]:
         by_name: dict[str, tuple[ColumnFacts, ...]] = {}
         for column in self.columns:
             name = column.name.lower()
             by_name[name] = (*by_name.get(name, ()), column)
-        object.__setattr__(self, "_by_name", by_name)
+        return by_name
 
     def named(self, name: str) -> tuple[ColumnFacts, ...]:
         """The columns of that name, compared without case as Spark does by default."""
@@ -63,8 +63,7 @@ class TableFacts:
         return tuple((one.field_id, one.type, one.layout) for one in found)
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """Which state of a table is asked for; at most one field is set, none means the newest.
 
     `ref` is a branch or tag, read under its own rule of schemas; `branch` reads either under the
@@ -78,8 +77,7 @@ class At:
     selected: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ViewFacts:
+class ViewFacts(Struct, frozen=True):
     """A view: its SELECT, its columns as names with Spark's types, and where its names are found.
 
     `catalogs` are the names that stand for catalogs.

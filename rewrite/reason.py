@@ -7,7 +7,8 @@ section for each, held by a test.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CATALOG_NEEDS_SPARK = "catalog_needs_spark"
 REASONS: dict[str, str] = {
@@ -97,8 +98,7 @@ _BEGINS = re.compile(r"[A-Z][a-z]*(?:'[a-z]+)?(?![\w.])")
 _HERE = "Here: "
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(Struct, frozen=True):
     """What was considered and not used: a code of `REASONS`, and this case's detail."""
 
     code: str

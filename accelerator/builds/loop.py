@@ -11,8 +11,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from accelerator.common.progress import Progress, SilentProgress
 from accelerator.errors import (
@@ -44,8 +45,7 @@ class Owner(Protocol):
     def table_uuid(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """One build as it runs.
 
     `names` are those of what is built, `statement` goes on with it (`BUILD CUBE sales`), `tag` is

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from msgspec.structs import replace
 
 from accelerator.cli.advice import (
     analyze_command,
@@ -27,6 +27,7 @@ from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
 from accelerator.cli.serve import serve_command
 from accelerator.cli.terminal import printing, say
+from accelerator.common.records import as_dict
 
 if TYPE_CHECKING:
     from accelerator.cli.session import CliOutput, Session
@@ -314,7 +315,7 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: CliOptions)
     with options.session() as session:
         found = session.verify(statement)
     if options.json:
-        print_json(asdict(found))
+        print_json(as_dict(found))
     else:
         print_verification(found)
     sys.exit(1 if found.equal is False else 0)
@@ -423,7 +424,7 @@ def build_statistics_command(table: str, columns: tuple[str, ...], *, options: C
             progress.finish()
     seconds = time.monotonic() - began
     if options.json:
-        print_json({**asdict(built), "seconds": round(seconds, 3)})
+        print_json({**as_dict(built), "seconds": round(seconds, 3)})
         return
     for note in built.notes:
         say(note, err=True)
@@ -461,7 +462,7 @@ def doctor_command(*, options: CliOptions) -> None:
                 say(f"         {one.hint}")
     failed = any(one.status == "error" for one in found)
     if options.json:
-        print_json({"ok": not failed, "findings": [asdict(one) for one in found]})
+        print_json({"ok": not failed, "findings": [as_dict(one) for one in found]})
     sys.exit(1 if failed else 0)
 
 

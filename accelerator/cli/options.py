@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
+from msgspec import Struct
 
 from accelerator.cli.session import Opener, open_session, session_of, settings_of
 from accelerator.cli.terminal import spinning
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from accelerator.session.session import Accelerator
 
 
-@dataclass(frozen=True, slots=True)
-class CliOptions:
+class CliOptions(Struct, frozen=True):
     """What every command takes."""
 
     opener: Opener

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.client.http import Http, Json, part
 from accelerator.client.streams import written
@@ -14,8 +15,7 @@ from rewrite.identifiers.qualified_name import joined
 _ARROW = "application/vnd.apache.arrow.stream"
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """What an append came to: its snapshot (None where there were no rows), and how much it is.
 
     `repeated`: an append of the same key had been made already, and this one changed nothing.

@@ -9,8 +9,9 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 _HOST = re.compile(
     r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_][a-z0-9._-]{0,252}))"
@@ -20,8 +21,7 @@ _TEXT_MAX = 320
 """No host with its port is longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A host by name or address; `port` is None if none is written."""
 
     name: str

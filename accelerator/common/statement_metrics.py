@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from msgspec import Struct, structs
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Metrics:
+from accelerator.common.records import as_dict
+
+
+class Metrics(Struct, frozen=True):
     """One statement's figures.
 
     `files_total`: live data files of the fact table (of all tables for a plain statement 0).
@@ -45,11 +47,11 @@ class Metrics:
         """The engine, and what differs from the default."""
         told = [
             f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(self)
+            for one in structs.fields(self)
             if one.name == "engine" or getattr(self, one.name) != one.default
         ]
         return f"Metrics({', '.join(told)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self)
+        return as_dict(self)

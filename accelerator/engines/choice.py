@@ -18,9 +18,10 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from accelerator.common.safe_files import open_file
 from accelerator.iceberg.io import local_path
@@ -47,8 +48,7 @@ _RATES = (1e6, 1e11)
 """Bytes in a second that a machine may have; anything else in the file is damage."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """Seconds that either engine should take, and on how many of its cores."""
 
     size: int

@@ -11,9 +11,11 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.config.config import Config
 from accelerator.engines.spark.session.trusted_extensions import foreign, listed
@@ -131,8 +133,7 @@ are judged elsewhere.
 _SHARED_VIEWS = ("spark.sql.globalTempDatabase", "global_temp")
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionAnswer:
+class _SessionAnswer(Struct, frozen=True):
     """What a session said; `ask` asks whether it would say the same, and what it gives waits."""
 
     ask: Callable[[], Callable[[], bool]]

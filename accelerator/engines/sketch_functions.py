@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from pyroaring import BitMap64
 
 _OFFSET = np.uint64(1 << 63)
 _HLL_BITS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """One function of a list to a value; `argument` and `result` are DuckDB's type texts.
 
     `more` are the types of further arguments, one value beside each list. Spark has the functions

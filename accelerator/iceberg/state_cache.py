@@ -7,10 +7,11 @@ before somebody asks: columns take Arrow's compute module.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.tables.data_file import LiveFile
@@ -31,8 +32,7 @@ _FILES_MAX = 500_000
 _DELETES_OF_A_FILE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestCacheSettings:
+class ManifestCacheSettings(Struct, frozen=True):
     """How much of manifests is kept as columns: bytes of memory, a folder, and bytes of it.
 
     Half of the memory is for manifests one by one, half for the columns of whole states of tables.
@@ -43,8 +43,7 @@ class ManifestCacheSettings:
     folder_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestBytes:
+class ManifestBytes(Struct, frozen=True):
     """Memory that manifests take as columns, in bytes: one by one, as states, the newest state."""
 
     manifests: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.iceberg import Pin
 from accelerator.store import IndexRecord, RegistryVersion, Store, TableVersion
@@ -61,8 +62,7 @@ class Stored:
         return version
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerServices:
+class PlannerServices(Struct, frozen=True):
     """What of a session the search asks, each made when it's first needed."""
 
     indexes: Callable[[], IndexProbe]
@@ -71,8 +71,7 @@ class PlannerServices:
     choice: EngineChoice
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True):
     """What a statement is planned under: tables, store, the session; `only` is the one cube.
 
     `by_spark`: Spark will run the plan, whichever engine were better. `beside_spark`: it gets the

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.planning.plans import CoverPlan
 from rewrite.ir.expr import Expr, Literal, Parameter, transform
 from rewrite.render.expressions import literal, split_marks
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTemplate:
+class PlanTemplate(Struct, frozen=True):
     """`plan` with parameters in it; `pieces` of its DuckDB text stand around `parameters`."""
 
     plan: CoverPlan
@@ -39,7 +41,7 @@ class PlanTemplate:
             run = replace(run, sql="".join([part for pair in pairs for part in pair]))
         block, cover = self.plan.block, self.plan.cover
         where = tuple([filled(c) for c in cover.match.where])
-        return replace(
+        return dataclasses.replace(
             self.plan,
             block=replace(block, conjuncts=tuple([filled(c) for c in block.conjuncts])),
             cover=replace(cover, match=replace(cover.match, where=where)),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterator, Set
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -36,8 +36,7 @@ _TREES_MAX = 16
 """Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PlannedShape:
+class _PlannedShape(Struct, frozen=True):
     """A shape that cubes have answered; `free` constants are parameters, None until one asked."""
 
     free: tuple[int, ...] | None = None

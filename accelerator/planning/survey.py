@@ -14,13 +14,13 @@ isn't read in process (`Believed.unproven`). *Tight* is a bound that is a value 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from accelerator.iceberg.manifests.request import Question
 from accelerator.iceberg.pruning.predicates import judge
@@ -146,8 +146,7 @@ class Survey:
         return Funnel(self.total, by_partition, by_bounds, skipped, row_groups, rows, sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class Funnel:
+class Funnel(Struct, frozen=True):
     """One table's share of a plan.
 
     `by_partition`: files that the predicates over partition columns leave out by themselves;
@@ -184,8 +183,7 @@ class Funnel:
         return tuple(found)
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A column in the survey's files. `fixed`: all rows of the file have the value `lower`."""
 
     _told: ColumnStatistics
@@ -214,8 +212,7 @@ class Evidence:
         return counted
 
 
-@dataclass(frozen=True)
-class Believed:
+class Believed(Struct, frozen=True):
     """A survey without doubt. Masks have one flag for each of its files.
 
     *None passes*, *all pass*, *rows alive are known* and *the path stands once* are kept apart:

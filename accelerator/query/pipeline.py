@@ -10,11 +10,11 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot.errors import SqlglotError
 
 from accelerator.common.arrow.spark_types import arrow_type, is_known

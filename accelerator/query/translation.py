@@ -7,9 +7,11 @@ Names of a client's statement are completed here, so that none of a session's se
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.lru_cache import Recent, by_text
 from accelerator.engines.session_settings import SessionContext
@@ -49,8 +51,7 @@ Rests = dict[tuple[str, ...], Mapping[str, str] | None]
 """Tables' columns and their types, on which a translation rests; None: nothing is known of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _TranslatedText:
+class _TranslatedText(Struct, frozen=True):
     translated: Translated
     rests: Rests
 
@@ -63,14 +64,12 @@ _Place = tuple[ClientContext, str]
 """A client without its moment, and the time zone of Spark's session."""
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptText:
+class _KeptText(Struct, frozen=True):
     text: str
     rests: Rests
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptShape:
+class _KeptShape(Struct, frozen=True):
     shape: TranslatedShape
     rests: Rests
 

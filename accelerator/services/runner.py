@@ -13,9 +13,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from accelerator.errors import (
     UNFIT,
@@ -37,8 +38,7 @@ FAULTS = (AcceleratorError, OSError, MemoryError, RuntimeError, *UNFIT)
 """What one task may fail with; anything else is a fault of the program, and ends the runner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a task's run went; `done`, `twice` and `more` as in `FinishedRun`."""
 
     done: int = 0
@@ -90,8 +90,7 @@ class ServiceTask(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class DueTasks:
+class DueTasks(Struct, frozen=True):
     """What a service has to do now, and after how many seconds it's to be asked again at last."""
 
     tasks: Sequence[ServiceTask] = ()
@@ -111,8 +110,7 @@ class Service(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _PolledService:
+class _PolledService(Struct):
     """A service, its tasks that are due and don't run yet, and when it's asked again."""
 
     service: Service
@@ -122,8 +120,7 @@ class _PolledService:
     is_over: bool = False
 
 
-@dataclass(slots=True)
-class _HeldClaim:
+class _HeldClaim(Struct):
     """A claim whose task runs, and when it was prolonged last, with which progress."""
 
     claim: Claim

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from accelerator.builds.segments.builder import Built
+from accelerator.common.records import as_dict
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
@@ -303,7 +303,7 @@ def _show_coverage(statement: ShowCoverage, services: Services) -> pa.Table:
 
 
 def _built_rows(*built: Built) -> Rows:
-    return [asdict(one) for one in built]
+    return [as_dict(one) for one in built]
 
 
 def _add_constraint(statement: AddConstraint, services: Services) -> Rows:
@@ -370,7 +370,7 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
 
 def _vacuum(statement: VacuumTable, services: Services) -> Rows:
     report = vacuum(statement, services)
-    return [asdict(line) | {"requests": report.requests} for line in report.lines]
+    return [as_dict(line) | {"requests": report.requests} for line in report.lines]
 
 
 _RUN: Mapping[type, Run] = {

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from accelerator.common.config.value_kinds import is_off
 from accelerator.engines.spark.catalogs.java import check_warehouse
@@ -46,8 +47,7 @@ _CONFLICT = re.compile(r" has requirement ")
 _ANSI = "spark.sql.ansi.enabled"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one check found; `hint` says what to do where it isn't `ok`."""
 
     check: str

@@ -7,9 +7,10 @@ in half the time. Promise: nothing is raised that the session wouldn't raise.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from accelerator.common.config.config import CATALOG_FILE
 from accelerator.common.file_uri import other_host, path_of

@@ -314,7 +314,7 @@ class Accelerator:
     def _run(self, statement: Statement, limit: float) -> pa.Table:
         from accelerator.session.commands import execute
 
-        own = {
+        own: dict[type, Callable[[Any], list[dict[str, Any]]]] = {
             ExplainAccelerate: lambda one: self._explained(one, limit),
             ExplainAnalyze: lambda one: self._explained(one, limit),
             ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query, one.query.sql),

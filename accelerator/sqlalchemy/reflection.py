@@ -7,8 +7,9 @@ SQL: `sales`, `other.sales`, `` `my.namespace` ``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.errors import StatementError
 from accelerator.iceberg import Lake
@@ -20,8 +21,7 @@ _ANY = "t"
 """Whatever the name of a table is, its namespace is the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reflected:
+class Reflected(Struct, frozen=True):
     """One look at it."""
 
     lake: Lake

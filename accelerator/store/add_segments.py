@@ -6,7 +6,8 @@ Pure; what is offered again unchanged is taken for an earlier try of the same bu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store.log.cube_state import CubeState
@@ -15,8 +16,7 @@ from accelerator.store.log.table_version import TableVersion
 from accelerator.store.records import CoveredKey, SegmentRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """What `add_segments` did: the version that holds the result, and whose segments lost.
 
     `lost` are ids of offered segments that aren't in the store, because another builder had

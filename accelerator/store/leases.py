@@ -14,7 +14,9 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import StoreError
 from accelerator.store.files.files import StoreFiles
@@ -31,8 +33,7 @@ _NAME = re.compile(r"(\d{20})-(\d{15})-([0-9a-f]{32})-(\d+)\.json")
 _log = logging.getLogger("accelerator")
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """A lease as its file's name tells it."""
 
     path: str
@@ -55,8 +56,7 @@ def leases_of(files: StoreFiles, table_uuid: str, folder: str = VERSIONS) -> lis
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnLease:
+class _OwnLease(Struct, frozen=True):
     """A lease of ours. Readings up to that number, which began before it, may use `version`.
 
     Later ones use no version before `mark`, the lowest that was seen under it; None: nothing was.

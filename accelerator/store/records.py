@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.store.files.names import name_of
@@ -22,8 +23,7 @@ BESIDE = "#new"
 """The end of the name of a cube or an index that is built beside the one that it replaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class CubeRecord:
+class CubeRecord(Struct, frozen=True):
     """A registered cube. `definition` is JSON that the store keeps without looking into it.
 
     `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
@@ -80,8 +80,7 @@ class CubeRecord:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedCube:
+class DroppedCube(Struct, frozen=True):
     """A cube in the recycle bin, as it was when it was dropped; UNDROP CUBE brings it back.
 
     A vacuum ends it once `expires_ms` has passed, by the vacuum's clock.
@@ -106,8 +105,7 @@ class DroppedCube:
         return cls(cube, whole_of(raw["dropped_ms"]), whole_of(raw["expires_ms"]))
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRecord:
+class IndexRecord(Struct, frozen=True):
     """A registered index over one column of a table; `options` are JSON values by their names.
 
     `column` is the name when it was made: what counts is the field id. `disabled` says why nothing
@@ -159,8 +157,7 @@ class IndexRecord:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CoveredFile:
+class CoveredFile(Struct, frozen=True):
     """A data file as a segment was built from it; `deletes_key` stands for the deletes applied."""
 
     path: str
@@ -197,8 +194,7 @@ class CoveredFile:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeCount:
+class EdgeCount(Struct, frozen=True):
     """What a build counted on one join edge; None is "not counted", never zero.
 
     `missing`: rows without a partner. `unique`: whether the dimension's key was unique.
@@ -209,8 +205,7 @@ class EdgeCount:
     unique: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRecord:
+class SegmentRecord(Struct, frozen=True):
     """The cube rows of one data file, or of several after a merge (then `inputs` isn't empty).
 
     `dimensions`: (occurrence, table uuid, snapshot id); `fields`: (table uuid, field id, type,
@@ -294,8 +289,7 @@ def artifacts_prefix(table_uuid: str, cube_id: str) -> str:
     return f"tables/{table_uuid}/cubes/{cube_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class BuildJob:
+class BuildJob(Struct, frozen=True):
     """A running build: it writes its artifacts under `uri`, and nowhere else.
 
     `process` is the one whose lease tells that the build lives; empty in an older release's log.

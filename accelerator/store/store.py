@@ -15,8 +15,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.common.redaction import redacted

@@ -7,7 +7,6 @@ compare answers (the schema) is asked for after the clock has stopped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Protocol
 
 import duckdb
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import accelerator
+from accelerator.common.records import as_dict
 from bench.compare import Answer
 from bench.ssb.generate import TABLES
 from bench.ssb.load import data_files
@@ -78,7 +78,7 @@ class Accelerated:
         return Answer([tuple(row) for row in self._rows], self._result.arrow().schema)
 
     def metrics(self) -> dict[str, Any]:
-        return {} if self._result is None else asdict(self._result.metrics)
+        return {} if self._result is None else as_dict(self._result.metrics)
 
 
 class RawDuckDB:

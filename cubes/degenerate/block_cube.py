@@ -7,7 +7,7 @@ these are all that pass.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition, CubeTable, define
 from cubes.match.match import match

@@ -8,7 +8,9 @@ says what follows from them, and which files serve is another question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition, CubeTable, Dimension, StoredState
 from cubes.degenerate.block_cube import itself
@@ -24,8 +26,7 @@ _OF_VALUES = frozenset({"count_if", "sum", "avg"})
 """Functions that only a dimension's values give: a value times its rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manifested:
+class Manifested(Struct, frozen=True):
     """The cube that the manifests are for a block, and how it answers the block.
 
     Where they don't tell its keys or states, `tells` is False: then they say at most which files

@@ -6,7 +6,8 @@ It depends on the mapping of occurrences alone, so it is kept and used again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cubes.definition import CubeDefinition
 from cubes.match.dimension_expressions import Expressed
@@ -17,8 +18,7 @@ _ABSENT = 10_000
 """Occurrence numbers from here on stand for tables that only the cube has."""
 
 
-@dataclass(frozen=True)
-class OccurrenceView:
+class OccurrenceView(Struct, frozen=True):
     """`conjuncts` hold on every row of the cube, as do `classes`; `done` are their canonical forms.
 
     `states` finds a stored state by kind, canonical argument and canonical filter.

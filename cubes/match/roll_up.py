@@ -9,7 +9,8 @@ than the definitions say. A cell stays with the data file that its rows are in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cubes.coverage import zone_sensitive
 from cubes.definition import (
@@ -36,8 +37,7 @@ from rewrite.render.expressions import duckdb_type
 _ROWS = CubeMeasure("rows", Aggregate("count", (), False, None, "bigint"))
 
 
-@dataclass(frozen=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """A proof that the `coarser` cube's cells come of the `finer` one's, by `match`.
 
     `slots` gives for each state of the coarser cube its place in the match's slots. `edges` pairs

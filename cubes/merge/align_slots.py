@@ -6,7 +6,7 @@ which type, in sketches of which size, the first match says; another cube gives 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cubes.match_result import Match, StateSlot
 

@@ -7,15 +7,16 @@ group has one source, which leaves the other groups' slots empty, so that the me
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cubes.match_result import Final, Match, StateSlot
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Aggregate
 
 
-@dataclass(frozen=True)
-class SlotLayout:
+class SlotLayout(Struct, frozen=True):
     """A match of the whole block, whose slots are those of its groups; each group's `places`."""
 
     match: Match

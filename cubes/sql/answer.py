@@ -9,7 +9,8 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cubes.match_result import Final, Match, StateSlot
 from cubes.may_raise import may_overflow, may_raise
@@ -34,8 +35,7 @@ from rewrite.render.row_block import order_sql
 from rewrite.types import FLOATING, decimal_parts
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentSource:
+class SegmentSource(Struct, frozen=True):
     """Where the cube's rows stand: text for FROM and the condition that picks valid segments.
 
     `match` is that of another cube than the statement's, whose cells these are. Its slots stand in
@@ -50,8 +50,7 @@ class SegmentSource:
     beside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RawSource:
+class RawSource(Struct, frozen=True):
     """Where each table occurrence's rows stand, in the order of the block's occurrences.
 
     Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
@@ -198,8 +197,7 @@ def _may_leave(final: Final, match: Match) -> bool:
     return function == "sum" or (function == "avg" and argument.type != "bigint")
 
 
-@dataclass(frozen=True, slots=True)
-class _AggregatedText:
+class _AggregatedText(Struct, frozen=True):
     """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
 
     `sizes` are the columns that tell how much the numbers of some sums may add up to.

@@ -7,7 +7,8 @@ are read by Spark, or by DuckDB where its text is proven to mean the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition, Edge, StoredState, state_key
 from cubes.states import STATES, as_rows_have_it

@@ -10,11 +10,11 @@ What isn't known may match: a block whose filter would be too full has none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from pyroaring import BitMap
 
 from indexes.bloom.split_block import (
@@ -120,8 +120,7 @@ class BlockFilters:
         return _Block(filter_, len(found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     filter: Filter
     distinct: int
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from indexes.hashing.xxhash64 import HASH, Hashes
 from indexes.kind import Blob, Clauses, Read
@@ -44,8 +44,7 @@ _HALF = (1 << 32) - 1
 _SLACK = 0.98
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filter:
+class Filter(Struct, frozen=True, eq=False):
     """One filter; `words` has z rows of eight and is changed by `add`."""
 
     words: Words
@@ -133,8 +132,7 @@ class Filter:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """What it takes to read filters of so many files, each of so many blocks."""
 
     blocks: int

@@ -8,12 +8,12 @@ column's bitmaps keep no rows, or there would be too much to read, nothing is to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 from pyroaring import BitMap
 
 from indexes.inverted.dictionary import to_values
@@ -127,8 +127,7 @@ class ColumnCells:
         raise ValueError("rows of the blob have no value and aren't NULL")
 
 
-@dataclass(frozen=True, slots=True)
-class MergedValueCells:
+class MergedValueCells(Struct, frozen=True):
     """One row for each combination of values: keys in their domains, and states."""
 
     keys: tuple[pa.Array, ...]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from indexes.domains import BYTES, FLOAT64, INT64, Key
 from indexes.inverted.postings import BOUND_MAX, Postings
@@ -33,8 +33,7 @@ _NAN = 0x7FF8_0000_0000_0000
 _WIDTHS = (1, 2, 4, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class SetRanges:
+class SetRanges(Struct, frozen=True):
     """Where the sets of a block's values lie: one item a value, offsets one more, and absolute."""
 
     offsets: Array
@@ -42,8 +41,7 @@ class SetRanges:
     crcs: Array
 
 
-@dataclass(frozen=True, slots=True)
-class DictionaryBlock:
+class DictionaryBlock(Struct, frozen=True):
     """Values that follow each other. `counts`: rows that have each; `levels`: as they were given"""
 
     first: int
@@ -146,8 +144,7 @@ def separators(keys: pa.Array, begins: Array) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Struct, frozen=True):
     """Where the blocks of a dictionary are; all but `sparse` and `crcs` have one item more.
 
     `sparse`: keys that separate the blocks; `codes`, `offsets`: where each begins, in codes and in

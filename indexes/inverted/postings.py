@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, cast
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from pyroaring import BitMap
 
 Array = npt.NDArray[Any]
@@ -31,8 +31,7 @@ _LARGE = 1 << 18  # numbers from which a set is written by its mask
 _SLICE = 1 << 20  # numbers of sets that are written together
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(Struct, frozen=True):
     """Sets one behind the other. `lengths` in bytes; the other arrays too have one item a set."""
 
     data: bytes
@@ -240,8 +239,7 @@ def _encoded(numbers: Array, counts: Array, bound: int) -> tuple[Array, Array, A
     return words, lengths, forms
 
 
-@dataclass(frozen=True, slots=True)
-class _PostingWriter:
+class _PostingWriter(Struct, frozen=True):
     """Puts numbers where their sets begin."""
 
     words: Array

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from pyroaring import BitMap
 
 from indexes.domains import BYTES, domain_of, scale_of
@@ -38,8 +38,7 @@ _BLOCK_LEVEL = 0  # places in `Block.levels`
 _ROW_LEVEL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class InvertedHead:
+class InvertedHead(Struct, frozen=True):
     """What the first read gives. All arrays have one item more than what they're cut into.
 
     `bins`: codes at which the bins of the matrix begin. `cuts`: codes below which a set of rows is
@@ -318,8 +317,7 @@ class Inverted(Keyed):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Below:
+class _Below(Struct, frozen=True):
     """How the rows below a code are had: by the cut before it or by the one after it.
 
     `cost`: about how many bytes that takes to read; `known`: what both cuts alone take.

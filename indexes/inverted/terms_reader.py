@@ -8,9 +8,9 @@ are *unknown*. `terms_writer.py` writes such blobs; `docs/formats/terms.md` has 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 from pyroaring import BitMap
 
 from indexes.domains import BYTES, Key
@@ -27,8 +27,7 @@ NULLS_INSIDE = 16 << 10
 _Place = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class TermsHead:
+class TermsHead(Struct, frozen=True):
     """What the first read gives. `unit`: rows of one; a set is offset, length, form, checksum."""
 
     rows: int

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from indexes.domains import BYTES, INT64
 from indexes.inverted.dictionary import Directory, cut, encode, separators
@@ -40,8 +40,7 @@ _TERM_BYTES, _PAIR_BYTES = 16, 2  # about what each takes in a blob
 _LEAST_UNITS = 4  # fewer would tell next to nothing
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTerms:
+class WrittenTerms(Struct, frozen=True):
     """A blob's bytes; `head`: how many of them a reader begins with; `unit`: rows of a unit."""
 
     data: bytes

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from indexes.domains import BYTES
 from indexes.inverted.dictionary import Directory, cut, encode, separators, to_keys
@@ -37,8 +37,7 @@ _BESIDE_KEY = 16  # bytes beside a value in a dictionary that has sets of rows a
 _NULLS_INSIDE = 16 << 10  # bytes of the NULL rows' set that are read with the head
 
 
-@dataclass(frozen=True, slots=True)
-class InvertedShape:
+class InvertedShape(Struct, frozen=True):
     """How a blob is to be. `starts`: the blocks' first rows, and the number of rows."""
 
     domain: str
@@ -48,8 +47,7 @@ class InvertedShape:
     ndv_max: int
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenInverted:
+class WrittenInverted(Struct, frozen=True):
     """A blob's bytes; `head`: how many of them a reader begins with; its distinct values' keys."""
 
     data: bytes
@@ -295,8 +293,7 @@ def _matrix(codes: Array, edges: Array, block_of: Array, blocks: int) -> Array:
     return np.packbits(of_bins, axis=1, bitorder="little")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cuts:
+class _Cuts(Struct, frozen=True):
     """Sets of the rows below some codes."""
 
     codes: Array

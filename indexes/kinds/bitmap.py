@@ -10,13 +10,14 @@ is built for a file of more than `ndv_max` values, or of more than 64 MB of them
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from indexes.domains import BYTES, Key, NotIndexableError, domain_of, scale_of
@@ -51,8 +52,7 @@ class Light(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bitmap:
+class Bitmap(Struct, frozen=True):
     """The kind. `light`: makes the light blob and answers for it; without it there's none."""
 
     light: Light | None = None

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.range.filters import (
@@ -50,8 +50,7 @@ FILES_MAX = 1 << 24
 Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupShape:
+class GroupShape(Struct, frozen=True):
     """What it takes to read a group: numbers that its mode doesn't have are 0.
 
     `prefix`: of its files' texts, None for numbers. `directory`: bytes of it, 0 for prefixes.
@@ -104,8 +103,7 @@ def shape_of(blob: Blob) -> GroupShape:
     return GroupShape(said.get("mode", ""), 0, prefix=prefix_of(said), **sizes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Directory:
+class _Directory(Struct, frozen=True, eq=False):
     """Of each cell its first code, its place in bytes and its checksum; who has codes in it.
 
     `inside`: of each cell and file whether it begins within a stretch. `last`: the highest code.

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from indexes.range.filters import (
     BLOOMRF,
@@ -44,8 +44,7 @@ _FEWEST, _MOST_ASKED = 128, 4096
 Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class FalsePositiveRates:
+class FalsePositiveRates(Struct, frozen=True):
     """Of empty ranges the share that is found: the worst and the mean of all widths, and near ones.
 
     `good`: whether the filter will do.
@@ -57,8 +56,7 @@ class FalsePositiveRates:
     good: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FilterChoice:
+class FilterChoice(Struct, frozen=True):
     """A filter, and what it does on ranges that hold no key."""
 
     filter: Filter

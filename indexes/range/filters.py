@@ -11,12 +11,12 @@ of several lengths, a word for each 64 neighbours. docs/formats/range.md has eve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from indexes.kind import Blob, Intervals
 
@@ -35,8 +35,7 @@ MOST_LAYERS = 10
 LEAST_WORDS, MOST_WORDS = 2, 1 << 25
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RangeCodes:
+class RangeCodes(Struct, frozen=True, eq=False):
     """Sorted numbers: keys without `shift` bits, or, where `gaps`, ends of stretches of keys."""
 
     values: Keys
@@ -76,8 +75,7 @@ class RangeCodes:
         return _blob(data.tobytes(), self.mode, {**said, **own, "shift": str(self.shift)})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prefixes:
+class Prefixes(Struct, frozen=True, eq=False):
     """bloomRF: of each key its prefixes, in layers of 7 bits, as bits of 64-bit words."""
 
     words: Keys

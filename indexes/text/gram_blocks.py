@@ -7,11 +7,11 @@ file's filter as they come, and the block is told of as lost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from indexes.bloom.split_block import Filter
 from indexes.hashing.xxhash64 import Hashes
@@ -20,8 +20,7 @@ from indexes.text.grams import fold_table
 _LEAST_ROOM, _MOST_ROOM = 1 << 12, 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class GramBlock:
+class GramBlock(Struct, frozen=True):
     """Rows from `begin` on: the hashes of their grams, each once, and their texts' bytes.
 
     `grams` is overwritten by the next block. `valid`: all texts are UTF-8. `lost`: there were more

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -24,6 +23,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from indexes.domains import NotIndexableError
 from indexes.text.grams import IDEOGRAPHS, fold_table, folded_text
@@ -49,8 +49,7 @@ class NeedleError(ValueError):
     """What `has_token` is asked for isn't exactly one token, or no text is asked for or of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tokenized:
+class Tokenized(Struct, frozen=True):
     """The tokens of n texts.
 
     `tokens` are distinct `large_binary` values in no order, UTF-8 always. Pair i says that the

@@ -9,8 +9,8 @@ Last digits of floating sums, and estimates, are for others to judge.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.bind.functions import FUNCTIONS, OURS
@@ -40,8 +40,7 @@ KEY = "acc_key_"
 """Names of sort keys that were made outputs begin so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Uncut:
+class Uncut(Struct, frozen=True):
     """A query without its order and limit, and its sort keys as outputs.
 
     `keys` are the places of those that it gives by itself, None for one that it doesn't.

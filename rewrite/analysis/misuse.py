@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 

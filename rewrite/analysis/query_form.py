@@ -7,9 +7,9 @@ counts in the query's favour, since these facts serve to refuse queries.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.bind.expressions import bind_condition
@@ -25,8 +25,7 @@ _BEFORE_OVER = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 _PADDING = ("RIGHT", "FULL")
 
 
-@dataclass(frozen=True, slots=True)
-class TableReference:
+class TableReference(Struct, frozen=True):
     """One mention of a table in a query's FROM, and the predicates that stand there.
 
     `alone`: no other relation is joined there. `filters` are WHERE's terms, empty where an outer
@@ -90,8 +89,7 @@ def uses(tree: exp.Expression) -> Iterator[TableReference]:
         yield TableReference(table, form.alone, () if padded else form.filters, form.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class _SelectForm:
+class _SelectForm(Struct, frozen=True):
     """The joins and predicates of one SELECT: `left` are its LEFT JOINs."""
 
     alone: bool

@@ -20,8 +20,9 @@ parser takes has no fault here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import dropwhile, pairwise
+
+from msgspec import Struct
 
 from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
@@ -133,8 +134,7 @@ _NO_QUERIES = (_LEXED - frozenset((*_QUERIES, "TABLE", "VALUES"))) | words("SET 
 """First words of statements that aren't queries, so that no parentheses are around them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What is wrong in a sentence, where, under which of Spark's classes, and what was meant."""
 
     message: str

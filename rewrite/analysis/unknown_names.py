@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -82,8 +83,7 @@ class CatalogTables(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A name that nobody knows: what it was to be, where it stands, if known, and what is near."""
 
     what: Literal["function", "table", "column"]

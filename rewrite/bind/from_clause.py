@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.bind.expressions import bind, bind_condition, boolean
@@ -30,8 +30,7 @@ UNREAD = "acc_unread"
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class From:
+class From(Struct, frozen=True):
     """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up.
 
     Semi joins are among the inner ones; what they have joined isn't `visible` to names.

@@ -6,9 +6,9 @@ Whatever isn't one aggregate block over tables, inner, left and semi joins raise
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TypeGuard
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from rewrite.bind.allow_list import check_alias, check_structure

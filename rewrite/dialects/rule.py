@@ -7,11 +7,12 @@ A rule gives what stands in a node's place, or None where the rules of all diale
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlglot import TokenType, exp
 
 from rewrite.dialects.trino.time_zones import Zones
@@ -27,8 +28,7 @@ class UnsureMeaningError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a rule may ask of the statement around its node.
 
     `kinds` of expressions, `zones` of moments, and `decimals`, where constants of DECIMAL stand:

@@ -9,8 +9,8 @@ table isn't known has no kind, and rules refuse what depends on it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from rewrite.dialects.trino.time_zones import Zones
@@ -43,16 +43,14 @@ _Visible = Mapping[str, Outputs]
 _UNKNOWN = Meaning()
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """A table, or a query, of FROM. `path` is the name that columns are qualified by."""
 
     path: tuple[str, ...]
     columns: Outputs
 
 
-@dataclass(slots=True)
-class _Scope:
+class _Scope(Struct):
     """The names that an expression sees: sources of FROM, outputs, and the query around it."""
 
     visible: _Visible

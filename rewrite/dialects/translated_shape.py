@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.client import TRINO, Translated
@@ -24,8 +24,7 @@ _WHOLE = 7_220_000
 _CONSTANTS_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
-class TranslatedShape:
+class TranslatedShape(Struct, frozen=True):
     """The text of a translation around its constants; `free` are their places among the shape's."""
 
     texts: tuple[str, ...]

@@ -7,9 +7,9 @@ resolves names by scope and leaves each column's meaning in the node's `meta`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.parse.bounds import type_of
@@ -49,8 +49,7 @@ SHORT = "short"
 """The key in the `meta` of a column of integers with at most 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """What a column's values are: their kind, and what depends on the kind.
 
     `zone` is the time zone of moments, `element` the meaning of an array's elements, `fields` the

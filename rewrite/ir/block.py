@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from rewrite.facts import At, TableFacts
 from rewrite.ir.expr import (
@@ -31,8 +32,7 @@ _IDENTITY_TYPES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(Struct, frozen=True):
     """One mention of a table in FROM, at one state.
 
     `path` is what its columns may be qualified by: the alias alone, or catalog, namespace and name.
@@ -50,16 +50,14 @@ class Occurrence:
         return self.path[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class LeftEdge:
+class LeftEdge(Struct, frozen=True):
     """`LEFT JOIN occurrence ON …`; the ON is kept whole."""
 
     occurrence: int
     on: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """One item of SELECT; `name` is its name in Spark's result, None if only Spark knows it."""
 
     name: str | None
@@ -67,8 +65,7 @@ class Output:
     expr: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(Struct, frozen=True):
     """One item of ORDER BY."""
 
     expr: Expr
@@ -76,8 +73,7 @@ class SortKey:
     nulls_first: bool
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True, dict=True):
     """One SELECT with aggregates or GROUP BY over tables and joins, names resolved to field ids.
 
     Of `rows` there are neither: each row that passes gives one. `sets` are places in `keys`: groups

@@ -8,8 +8,10 @@ error: such an expression may be compared and sent to Spark, but no in-process e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewrite import types
 
@@ -17,14 +19,30 @@ CUBE = -1
 """The occurrence of a cube's own stored columns, as against the columns of tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class _Node(Struct, frozen=True, eq=False):
+    """A record that is compared by its own `__eq__`: without types, which follow from the rest."""
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # Struct's own would ask whether it's the same object
+
+
+class Column(_Node, frozen=True, eq=False):
     """A column of one table occurrence; of the cube's rows where `occurrence` is `CUBE`."""
 
     occurrence: int
     field_id: int
-    name: str = field(compare=False)
-    type: str | None = field(compare=False)
+    name: str
+    type: str | None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Column
+            and self.occurrence == other.occurrence
+            and self.field_id == other.field_id
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.occurrence, self.field_id))
 
 
 TYPE, UNIT, ZONE = "type", "unit", "zone"
@@ -32,8 +50,7 @@ NAMING = frozenset({TYPE, UNIT, ZONE})
 """Types of literals that are no values: what a cast makes, what is truncated to, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A constant: its text and Spark type (`void` for NULL, or one of `NAMING`)."""
 
     value: str
@@ -43,8 +60,7 @@ class Literal:
 NULL = Literal("NULL", "void")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A constant that isn't looked at: any one of its type. `is_date`: its text is a date."""
 
     index: int
@@ -52,24 +68,40 @@ class Parameter:
     is_date: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Node, frozen=True, eq=False):
     """An operator or deterministic function, by the names listed in `rewrite.types.OPERATORS`."""
 
     op: str
     args: tuple[Expr, ...]
-    type: str | None = field(compare=False)
+    type: str | None
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Call and self.op == other.op and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.args))
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(_Node, frozen=True, eq=False):
     """An aggregate call; `where` is its FILTER."""
 
     function: str
     args: tuple[Expr, ...]
     distinct: bool
     where: Expr | None
-    type: str | None = field(compare=False)
+    type: str | None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Aggregate
+            and self.function == other.function
+            and self.args == other.args
+            and self.distinct == other.distinct
+            and self.where == other.where
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.args, self.distinct, self.where))
 
 
 Expr = Column | Literal | Parameter | Call | Aggregate

@@ -9,10 +9,11 @@ is TRUE makes the wanted one TRUE. Floating subjects are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from rewrite.ir.expr import Call, Column, Expr, Literal, canonical
 from rewrite.types import EXACT, TIMESTAMPS, common, decimal_parts
@@ -20,8 +21,7 @@ from rewrite.types import EXACT, TIMESTAMPS, common, decimal_parts
 Representative = Callable[[Column], Column]
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     """Non-null values that a subject may have: listed, or between bounds (None is open)."""
 
     values: frozenset[Any] | None = None

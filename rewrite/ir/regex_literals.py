@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LENGTH_MAX = 4_096
 _DEPTH_MAX = 32
@@ -39,8 +40,7 @@ _REPLACEMENT = "\ufffd"
 """To Spark bytes that aren't UTF-8 match this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralRuns:
+class LiteralRuns(Struct, frozen=True):
     """What a match holds. `starts`: the text begins with the first run; `folded`: in any case.
 
     Case is that of ASCII alone: another character of a run is the very same in the text.

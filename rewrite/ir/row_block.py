@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from rewrite.ir.block import Occurrence, Output, SortKey
 from rewrite.ir.expr import Column, Expr, columns
 
 
-@dataclass(frozen=True)
-class RowBlock:
+class RowBlock(Struct, frozen=True, dict=True):
     """The rows of one table for which each conjunct is TRUE, sorted: `limit` after `offset`.
 
     Without an order they're any of these rows, so many. No expression holds an aggregate. `limit`

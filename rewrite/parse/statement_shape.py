@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -39,8 +39,7 @@ _NUMBER = 7_110_000
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Between, exp.In)
 
 
-@dataclass(frozen=True, slots=True)
-class StatementShape:
+class StatementShape(Struct, frozen=True):
     """A statement's text cut at its constants: `texts` stand around `constants`.
 
     `kinds` are the constants' types, where a text that is a date is told from any other. Statements

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import Token, TokenType
 
 _WORDS = {
@@ -129,8 +129,7 @@ def _bag(words: Sequence[str]) -> Counter[str]:
     return Counter("," if word == "WITH" else word for word in words)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A call that the tree has as a cast or an operator: its parenthesis, and the commas in it."""
 
     depth: int

@@ -8,9 +8,9 @@ the other, each is tried on its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
@@ -29,8 +29,7 @@ _DEPTH_MAX = 8
 _RELATION = frozenset({"this", "alias"})
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """A table in a FROM with SELECTs; `names` are all that the SELECT around it says, None: `*`."""
 
     parts: tuple[str, ...]
@@ -45,8 +44,7 @@ class Beside:
         return exp.Select(expressions=shown, from_=exp.From(this=table))
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Struct, frozen=True):
     """`outer` reads tables that stand for the answers of `inner`, by name, and for those `beside`.
 
     Each has the WITH that it needs; a name that WITH defines is one, however often it's read.
@@ -57,8 +55,7 @@ class Nested:
     beside: Mapping[str, Beside]
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedTable:
+class DerivedTable(Struct, frozen=True):
     """What is known of an answer: its columns, as names with Spark's types.
 
     `unique`: places of columns in which no two rows agree; none of one row at most.

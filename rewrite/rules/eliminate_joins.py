@@ -10,15 +10,16 @@ it's NULL of a row without one. These predicates must then be selected exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewrite.ir.block import Block, Output, SortKey, equal_columns
 from rewrite.ir.expr import Call, Column, Expr, columns, occurrences, transform
 from rewrite.rules.push_through_joins import STRICT, Partner, Related, partners
 
 
-@dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(Struct, frozen=True):
     """A block without some of its joins.
 
     `kept` are the occurrences of the statement's block that are left, in the order of the new
@@ -40,8 +41,7 @@ class Reduced:
         return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedFacts:
+class PinnedFacts(Struct, frozen=True):
     """What is asked of the tables as they're pinned.
 
     `unique`: whether an occurrence's rows differ in those fields, but for rows with a NULL there.
@@ -53,8 +53,7 @@ class PinnedFacts:
     never_null: Callable[[int, tuple[int, ...]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Came:
+class _Came(Struct, frozen=True):
     """A relate column of the fact, and the occurrences through which it comes."""
 
     column: Column

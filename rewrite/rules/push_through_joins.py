@@ -12,8 +12,9 @@ derived here may be true of more rows than the statement's predicate, never of f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from rewrite.ir.block import Block, equal_columns
 from rewrite.ir.expr import (
@@ -33,8 +34,7 @@ STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "like"})
 """Operators that are NULL where the column beside constants is."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelateKey:
+class RelateKey(Struct, frozen=True):
     """A dimension's field that equals one of a table before it in the path, at place `of`."""
 
     of: int
@@ -42,16 +42,14 @@ class RelateKey:
     own: int
 
 
-@dataclass(frozen=True, slots=True)
-class RelateStep:
+class RelateStep(Struct, frozen=True):
     """A join of a path: the dimension's table, and its key."""
 
     uuid: str
     keys: tuple[RelateKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """A relate column: field `attribute` of the last dimension of a path. Its own id is negative.
 
     Field ids of Iceberg are positive, so that it takes the place of a column's wherever one stands.
@@ -66,8 +64,7 @@ class Related:
     expression: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(Struct, frozen=True):
     """Predicates on one occurrence, the fact: its own columns, and relate columns of it.
 
     `through` gives for each relate column the occurrences that are its path's dimensions.
@@ -77,8 +74,7 @@ class Pushed:
     through: Mapping[int, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Partner:
+class Partner(Struct, frozen=True):
     """Occurrences along a path; `padded`: an ON may pad a row that has a partner."""
 
     occurrences: tuple[int, ...]

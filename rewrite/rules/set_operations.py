@@ -6,8 +6,7 @@ tree has them: INTERSECT binds closer than UNION and EXCEPT, which go from left 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.reason import DeclinedError
@@ -27,8 +26,7 @@ _WORDS: dict[type[exp.Expression], str] = {
 _NAME = "acc_set"
 
 
-@dataclass(frozen=True, slots=True)
-class SetOperation:
+class SetOperation(Struct, frozen=True):
     """Queries, each with the WITH that it needs, and the operator between them."""
 
     operator: str

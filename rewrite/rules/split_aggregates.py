@@ -8,7 +8,8 @@ HAVING, ORDER BY, LIMIT and what is computed of aggregates stand above all of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rewrite.bind.select import loose_columns
 from rewrite.ir.block import Block, Output

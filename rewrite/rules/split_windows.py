@@ -8,9 +8,9 @@ is cut out must read as it did: its clauses are compared as trees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
@@ -78,8 +78,7 @@ def _once(whole: Text, left: set[str]) -> Text | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     start: int
     end: int
     column: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 """The first words of queries."""
@@ -29,8 +30,7 @@ _BLOCK_END = re.compile(r"\bEND\s*;$", re.IGNORECASE)
 _HINT_PART = re.compile(r"\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstWord:
+class FirstWord(Struct, frozen=True):
     """The word that a statement begins with, in capitals; empty where it begins otherwise."""
 
     text: str

@@ -7,15 +7,15 @@ Text is data. Promise: what is shown of a line has no control in it, is no wider
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rewrite.text.printable import CONTROLS
 
 _BEFORE, _SHOWN = 40, 76
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePosition:
+class SourcePosition(Struct, frozen=True):
     """A word in a text; `line` and `column` count from 1, `shown` is the line and the mark."""
 
     line: int

@@ -7,8 +7,9 @@ way than this gives None (settings in the text, quoting by dollars).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rewrite.text.spark_keywords import KEYWORDS
 
@@ -33,8 +34,7 @@ _EDGE = re.compile(r"/\*|\*/")
 _NESTED = -2
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A word, literal or sign; `key` is a word in capitals, or the sign; empty of the others.
 
     `unclosed` is a quote, or a comment, that has no end.

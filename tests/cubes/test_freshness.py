@@ -6,11 +6,13 @@ counters; then single cases for each reason to refuse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cubes.coverage import Coverage, cover
 from cubes.definition import FORMAT
@@ -30,15 +32,13 @@ class File:
     size_bytes: int = 10
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(Struct, frozen=True):
     edge: int = 1
     missing: int | None = 0
     unique: bool | None = True
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(Struct, frozen=True):
     id: int
     files: tuple[File, ...]
     dimensions: tuple[tuple[int, str, int | None], ...] = ((1, "uuid-d", 101),)
@@ -46,7 +46,7 @@ class Segment:
     fields: tuple[tuple[str, int, str, bool], ...] = (("uuid-f", 5, "int", True),)
     settings: tuple[tuple[str, str], ...] = ()
     format: int = FORMAT
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = {}
 
 
 def _cover(segments: list[Segment], files: list[File], needs: Needs = _NAMED) -> Coverage:

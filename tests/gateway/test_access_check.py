@@ -595,7 +595,7 @@ def _statements():
         "when": "manual",
     }
     for kind in get_args(nodes.Statement):
-        names = kind.__dataclass_fields__
+        names = kind.__struct_fields__
         yield kind(**{n: v for n, v in values.items() if n in names})
 
 

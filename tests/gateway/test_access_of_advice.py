@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 import accelerator
 from accelerator.errors import AdviceNotFoundError, AdviceStaleError

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 
 import accelerator
+from accelerator.common.records import as_dict
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import UserAccess
@@ -52,7 +51,7 @@ def test_a_job_that_does_not_say_whose_rows_it_may_see_is_none(said):
     given = {
         "kind": "RunStatement",
         "request": {"sql": "SELECT 1", "placed": True},
-        "client": asdict(nodes.ClientSession(user="ann")) | {"capabilities": []},
+        "client": as_dict(nodes.ClientSession(user="ann")) | {"capabilities": []},
         "access": UserAccess().to_json(),
         "timeout_s": 0.0,
         "accelerate": True,

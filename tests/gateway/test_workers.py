@@ -10,13 +10,13 @@ import subprocess
 import sys
 import threading
 from contextlib import aclosing
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from accelerator.common.config.config import Config
+from accelerator.common.records import as_dict
 from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers import messages
@@ -33,7 +33,7 @@ def warehouse(tmp_path_factory):
 
 
 def job(sql, **client):
-    given = asdict(nodes.ClientSession(user="me", catalog="lake", schema="shop", **client))
+    given = as_dict(nodes.ClientSession(user="me", catalog="lake", schema="shop", **client))
     given["capabilities"] = []
     return {
         "kind": "RunStatement",

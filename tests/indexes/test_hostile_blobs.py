@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 import time
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from random import Random
 from zlib import crc32
@@ -16,6 +15,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from fuzz.bytes.seals import keyed_sealed

@@ -7,7 +7,6 @@ partners, none, or several; an index of each kind, and one on a relate column.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasketches import kll_doubles_sketch
+from msgspec.structs import fields
 
 from accelerator.builds.segments.duckdb_job import InProcess
 from accelerator.engines.sketch_functions import hll_count

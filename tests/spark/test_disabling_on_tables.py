@@ -6,11 +6,12 @@ Artifacts are spoiled on purpose: cells get other states, bundles tell of other 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 import accelerator
 from accelerator.session.session import Accelerator

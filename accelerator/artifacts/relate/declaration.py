@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.errors import UNFIT
 from rewrite.ir.expr import Aggregate, Column, Expr, walk
@@ -22,8 +23,7 @@ EXPRESSION_FORMAT = 2
 """Of an expression; an attribute is kept as the first format has it, which older releases read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A column, by its field id and the name that it had when it was declared."""
 
     field_id: int
@@ -33,8 +33,7 @@ class Field:
 NO_FIELD = Field(0, "")
 
 
-@dataclass(frozen=True, slots=True)
-class RelateKeyColumn:
+class RelateKeyColumn(Struct, frozen=True):
     """A dimension's column equals one of the table at place `of` of the path; 0 is the fact."""
 
     of: int
@@ -42,8 +41,7 @@ class RelateKeyColumn:
     own: Field
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """A dimension on the way: its full name when it was declared, its uuid, its key."""
 
     table: tuple[str, ...]
@@ -51,8 +49,7 @@ class Join:
     keys: tuple[RelateKeyColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RelateColumn:
+class RelateColumn(Struct, frozen=True):
     """A relate column. `id` is negative, random, and takes a field id's place.
 
     It's an attribute, or an `expression` over attributes; `attribute` has the id 0 then. There a

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.artifacts.relate.expressions import computed
 from accelerator.artifacts.relate.lookup import (
@@ -75,8 +75,7 @@ def _name(path: Path) -> Hashable:
     return column.id, column.path, column.columns, path.snapshots, path.types
 
 
-@dataclass(frozen=True, slots=True)
-class _Flag:
+class _Flag(Struct, frozen=True):
     """A flag, as `Recent` takes None for what it doesn't keep."""
 
     value: bool

@@ -8,12 +8,12 @@ indexes here, or by a look into the file, in a build.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct, field
 
 from accelerator.artifacts.relate.dimensions import Dimensions
 from accelerator.artifacts.relate.lookup import Keys
@@ -48,8 +48,7 @@ def dimensions_of(path: Path) -> tuple[tuple[int, str, int | None], ...]:
     return tuple((i, *one) for i, one in enumerate(path.snapshots, start=1))
 
 
-@dataclass(frozen=True)
-class PinnedRelate:
+class PinnedRelate(Struct, frozen=True):
     """A relate column as a statement sees it: its fact, and its dimensions as they're pinned.
 
     `known` is by the statistics, since a statement may ask about all files of the fact, and then

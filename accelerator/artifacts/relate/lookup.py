@@ -8,7 +8,6 @@ only; workers of a build use it too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import RelateKeyError
 
@@ -26,8 +27,7 @@ _CLOSE, _SMALL = 8, 4_096
 """Numbers of which so many times fewer are missing in their range have a table, small ones too."""
 
 
-@dataclass(frozen=True)
-class _Numbers:
+class _Numbers(Struct, frozen=True):
     """Distinct whole numbers to be looked up: by a table where they lie close, else by search."""
 
     first: int
@@ -73,8 +73,7 @@ def _as_numbers(column: pa.Array) -> npt.NDArray[np.int64]:
     return values
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(Struct, frozen=True, dict=True):
     """Distinct keys of one or several columns, to be looked up; none has a NULL in it."""
 
     columns: tuple[pa.Array, ...]
@@ -121,8 +120,7 @@ def _paired(before: pa.Array, column: pa.Array, values: pa.Array) -> pa.Array:
     return pc.add(pc.multiply(before.cast(pa.int64()), max(1, len(values))), code)
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """The relate column's value of each key."""
 
     keys: Keys
@@ -138,8 +136,7 @@ class Lookup:
         return sum(int(one.nbytes) for one in (*self.keys.columns, self.values))
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """A dimension's rows: the columns of its key, and what the path wants of it by field id."""
 
     name: str
@@ -184,8 +181,7 @@ def not_unique(name: str, key: Sequence[str], twice: pa.Table, count: int) -> Re
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DimensionLink:
+class DimensionLink(Struct, frozen=True):
     """How a path's dimension is reached: for each key column, the place of a dimension and a field.
 
     The first dimension's are empty: fact rows have its key.

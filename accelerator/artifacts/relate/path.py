@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from accelerator.artifacts.relate.declaration import Join, RelateColumn, relate_columns
 from accelerator.errors import RelateColumnError, UnknownTableError
@@ -16,8 +16,7 @@ Snapshots = tuple[tuple[str, int | None], ...]
 """The uuid and the snapshot of each dimension of a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A relate column with the tables of its path, pinned."""
 
     column: RelateColumn
@@ -114,8 +113,7 @@ def _dimension(join: Join, pin: Pin) -> PinnedTable:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
+class PathStep(Struct, frozen=True):
     """A dimension on a path: its key's columns, and the columns of tables before that they equal.
 
     Those are given by the number of their dimension; the first dimension has none, since the fact

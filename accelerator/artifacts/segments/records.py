@@ -6,7 +6,8 @@ Pure. A record says all that is needed to tell later whether its rows are still 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.artifacts.segments.checksums import CHECKSUM
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -25,8 +26,7 @@ DERIVED_FROM = "derived_from"
 """The fact that names the cube, by its id, whose cells a segment was made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSegment:
+class WrittenSegment(Struct, frozen=True):
     """What a job wrote of one segment; without cells it has no file."""
 
     uri: str
@@ -52,8 +52,7 @@ class WrittenSegment:
 NOTHING = WrittenSegment("", 0, 0, 0, 0, 0, {}, "")
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """What a job counted of its joins: unique keys by edge, and missing partners by file and edge.
 
     `counted` are the edges whose missing partners are known; `missing` None says there are none.

@@ -7,12 +7,13 @@ other sort is one by itself. Whatever is read is checked. `docs/formats/index.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from indexes import sidecar
 from indexes.bloom.split_block import BLOCK_BYTES, MOST_BLOCKS, Bundle, read_filter, transpose
@@ -52,8 +53,7 @@ class BundlePiece(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class BundledFilters:
+class BundledFilters(Struct, frozen=True):
     """Split-block filters of one size; each row has its checksum behind it."""
 
     bundle: Bundle
@@ -88,8 +88,7 @@ class BundledFilters:
         return row
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """Range filters of one shape. `rate`: of ranges without a value the share that they keep."""
 
     group: RangeGroup
@@ -106,8 +105,7 @@ class Ranges:
         return self.group.blobs(sidecar.within(read, self.place), own)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundsTable:
+class BoundsTable(Struct, frozen=True):
     """Bounds, a row for each file."""
 
     place: sidecar.BlobRange
@@ -125,8 +123,7 @@ class BoundsTable:
         return read_bounds(_checked(read, self.place, self.check))
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """A blob that stands by itself."""
 
     blob: Blob
@@ -149,8 +146,7 @@ class Single:
         return replace(self.blob, data=_checked(read, self.place, self.check))
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A piece before its bytes have a place; `files` are the numbers of those that it tells of."""
 
     blob: Blob

@@ -8,9 +8,9 @@ grouped by or counted. What can't be read serves nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 from pyroaring import BitMap
 
 from accelerator.artifacts.sidecars.probe import (
@@ -33,16 +33,14 @@ from rewrite.types import FLOATING
 _ENDS = frozenset({"min", "max"})
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """Of each file whether all its rows have one value of a column, and that value."""
 
     files: Flags
     values: pa.Array | None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexCellsOfFile:
+class IndexCellsOfFile(Struct, frozen=True):
     """What is known of a file: its cells, or that no row of it passes; else it must be read."""
 
     cells: pa.Table | None = None

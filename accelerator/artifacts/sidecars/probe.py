@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from operator import and_
@@ -21,6 +20,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from accelerator.artifacts.relate.index_validity import PinnedRelate, snapshots_of
@@ -114,8 +115,7 @@ def reads_of(file: BinaryIO) -> Read:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class _Bundled:
+class _Bundled(Struct, frozen=True):
     """A piece of a bundle, and which files of the statistics are which of its blobs."""
 
     uri: str
@@ -124,8 +124,7 @@ class _Bundled:
     places: Numbers
 
 
-@dataclass(slots=True)
-class LightIndex:
+class LightIndex(Struct):
     """One index over the files of some statistics; remembers what it has said."""
 
     record: IndexRecord
@@ -160,8 +159,7 @@ class LightIndex:
             absent[part.files] = ~at(may, part.places)
 
 
-@dataclass(frozen=True, slots=True)
-class HeavyIndex:
+class HeavyIndex(Struct, frozen=True):
     """One index's sidecars, by data file."""
 
     record: IndexRecord
@@ -298,8 +296,7 @@ class RowSelection:
         return probed(self.of, self.heavy, files)
 
 
-@dataclass(frozen=True)
-class TableIndexes:
+class TableIndexes(Struct, frozen=True):
     """The indexes of a table under one version of the store, over the files of some statistics."""
 
     by_field: Mapping[int, Sequence[LightIndex]]
@@ -386,8 +383,7 @@ def _apart(conjuncts: Sequence[Expr]) -> list[list[Expr]]:
     return [part for _, part in parts]
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """How many files an index let be left out, which bounds hadn't, and what of it was asked."""
 
     index: str
@@ -396,8 +392,7 @@ class Skipped:
     files: int
 
 
-@dataclass(frozen=True)
-class _KnownBounds:
+class _KnownBounds(Struct, frozen=True, dict=True):
     """The bounds that indexes have built of a column, over the files of some statistics."""
 
     parts: Sequence[_Bundled]

@@ -8,8 +8,10 @@ the deletes of a file are, it's covered: rows only become fewer.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.sidecars import bundle as sidecar_bundle
 from accelerator.artifacts.sidecars.bundle import ALONE, UNFIT, BundlePiece, Single, place_of, texts
@@ -39,8 +41,7 @@ Dimensions = tuple[tuple[int, str, int | None], ...]
 _UNDER = ""  # an index is of a file whatever was deleted of it
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecar:
+class Sidecar(Struct, frozen=True):
     """A file of heavy blobs: where each stands, its bytes aren't kept."""
 
     uri: str
@@ -48,8 +49,7 @@ class Sidecar:
     blobs: tuple[tuple[Blob, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(Struct, frozen=True):
     """What came of one file for one index; without blobs the file is never skipped by it.
 
     `unchanged`: nothing was made, since what was built before holds.
@@ -63,8 +63,7 @@ class Indexed:
     unchanged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class IndexJobResult:
+class IndexJobResult(Struct, frozen=True):
     """What one job made for one index: files, and what came of each."""
 
     files: tuple[CoveredFile, ...]
@@ -76,8 +75,7 @@ def covered_file(file: LiveFile) -> CoveredFile:
     return CoveredFile(file.path, file.sequence_number, _UNDER, file.record_count, file.size_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenBundle:
+class WrittenBundle(Struct, frozen=True):
     """A bundle's file, and where each file's blob is in it: (piece, place), None for none."""
 
     uri: str
@@ -237,8 +235,7 @@ def _place(told: Sequence[int], several: int) -> tuple[int, int]:
     return (several + place, 0) if piece == ALONE else (piece, place)
 
 
-@dataclass(frozen=True, slots=True)
-class HeavyBlob:
+class HeavyBlob(Struct, frozen=True):
     """A blob in a sidecar."""
 
     uri: str

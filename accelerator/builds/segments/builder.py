@@ -13,9 +13,11 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.segments.checksums import altered, check
 from accelerator.artifacts.segments.records import (
@@ -74,8 +76,7 @@ _SMALL_BYTES = 64 * 1024 * 1024  # of a joined table, which every task then has 
 _INSTEAD = "a cube without what is named here is built in this process, and queries are answered"
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Struct, frozen=True):
     """What a build or merge did; `lost` segments had been brought by another builder first.
 
     `derived` are those of the segments that were made of a finer cube's cells.
@@ -90,8 +91,7 @@ class Built:
     derived: int = 0
 
 
-@dataclass(frozen=True)
-class CubeTarget:
+class CubeTarget(Struct, frozen=True):
     """A cube and its tables, pinned for one build."""
 
     record: CubeRecord

@@ -7,7 +7,8 @@ own pins and settings, of cubes that aren't switched off; those with the fewest 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.artifacts.segments.records import COLUMN_BYTES, Counts
 from accelerator.builds.segments.repair import broken_segments
@@ -23,8 +24,7 @@ from rewrite.reason import Declined
 _SMALL_BYTES = 16 * 1024 * 1024  # of cells: whatever they weigh, Spark takes longer
 
 
-@dataclass(frozen=True)
-class RollUpSource:
+class RollUpSource(Struct, frozen=True):
     """A finer cube, by its id, and those of its segments that files' cells are made of."""
 
     cube_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import log2, prod
+
+from msgspec import Struct
 
 from accelerator.iceberg import Sketched
 from cubes.definition import CubeDefinition
@@ -20,8 +21,7 @@ _NUMBER_BYTES = 8
 _SKETCH_ITEMS = 3  # times its size: what a KLL sketch of very many rows holds
 
 
-@dataclass(frozen=True, slots=True)
-class MergedCells:
+class MergedCells(Struct, frozen=True):
     """Cells of the merged cube at most, as sketches say; None where one is missing.
 
     `basis` says what that rests on, or what is missing.

@@ -13,9 +13,11 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.artifacts.relate.dimensions import Dimensions
@@ -86,8 +88,7 @@ class IndexDescription(Protocol):
     def index_id(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIndex:
+class BuiltIndex(Struct, frozen=True):
     """What a build did for one index. `skipped` files can't be indexed: they are always read.
 
     `lost` files had been brought by another builder first.
@@ -101,8 +102,7 @@ class BuiltIndex:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTarget:
+class IndexTarget(Struct, frozen=True):
     """An index and its table, pinned for one build."""
 
     record: IndexRecord
@@ -128,8 +128,7 @@ class IndexTarget:
         return tuple((one.field_id, one.type) for one in columns or ())
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFiles:
+class MissingFiles(Struct, frozen=True):
     """What an index lacks: files that it says nothing of, and files that may have changed keys.
 
     `doubtful` gives for these the earlier state of the dimensions, and `changes` the keys since.

@@ -10,11 +10,11 @@ its piece, one with a NULL is none: what a piece has no value for is NULL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.artifacts.sidecars.records import Indexed
 from accelerator.builds.sidecars.task import (
@@ -36,16 +36,14 @@ FIRST, BROKEN = -1, -2
 """Pieces that are none: one that each file has, and one of files whose keys can't be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedFile:
+class NumberedFile(Struct, frozen=True):
     """A data file under a number of the job."""
 
     number: int
     file: FileWork
 
 
-@dataclass(frozen=True, slots=True)
-class ReusableIndexes:
+class ReusableIndexes(Struct, frozen=True):
     """For which indexes of a file what was built before holds."""
 
     path: str
@@ -166,8 +164,7 @@ def index_values(
         yield TaskResult(file.path, tuple(found))
 
 
-@dataclass(frozen=True, slots=True)
-class _PieceRows:
+class _PieceRows(Struct, frozen=True):
     """Rows of one piece."""
 
     file: int

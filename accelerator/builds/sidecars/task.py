@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct, field
 
 from accelerator.artifacts.relate.lookup import Keys, Lookup
 from accelerator.artifacts.sidecars.records import Indexed, Sidecar
@@ -33,8 +33,7 @@ BATCH = 65_536
 """Rows that are read at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRequest:
+class IndexRequest(Struct, frozen=True):
     """One index to build: its column as the table has it now; sidecars go under `prefix`."""
 
     index_id: str
@@ -47,8 +46,7 @@ class IndexRequest:
     """Of a relate column: field id and type of the fact's columns by which it's looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskInput:
+class TaskInput(Struct, frozen=True):
     """Where data files and sidecars are; in files that lack a `defaulted` field it has a value.
 
     `lookups` are by the relate column's field id; `changes` are keys whose value has changed.
@@ -63,8 +61,7 @@ class TaskInput:
     changes: tuple[Keys, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileWork:
+class FileWork(Struct, frozen=True):
     """A data file; `number` names its sidecars. `fixed`: fields that its partition fixes.
 
     `doubtful` gives for an index which of the source's changes count: it's of use as it was built
@@ -80,8 +77,7 @@ class FileWork:
     doubtful: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(Struct, frozen=True):
     """All of one file."""
 
     path: str

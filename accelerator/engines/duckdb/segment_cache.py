@@ -15,11 +15,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 
 import duckdb
 import pyarrow as pa
+from msgspec import Struct
 
 _USES = 3
 _GROWTH = 3  # a copy's bytes in memory over its share of the file's, measured 1.5 to 2.7
@@ -29,8 +29,7 @@ _SOURCE = "source"
 _FEWER = 4  # a roll-up has at most a fourth of the file's cells
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """What may be kept: all that `select` gives, of files of so many bytes and cells.
 
     `cells` is a statement that tells about how many cells a roll-up has; empty for a whole copy.
@@ -44,8 +43,7 @@ class Copy:
     source: pa.Table | None = None
 
 
-@dataclass(slots=True)
-class _CachedSegment:
+class _CachedSegment(Struct):
     bytes: int
     uses: int = 0
     table: str | None = None

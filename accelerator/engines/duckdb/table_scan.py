@@ -11,12 +11,12 @@ numbers. So floating columns come through an expression of which it knows no bou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.engines.duckdb.engine import path_list, text_literal
 from accelerator.iceberg.io import local_path
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from rewrite.facts import ColumnFacts
 
 
-@dataclass(frozen=True, slots=True)
-class TableScan:
+class TableScan(Struct, frozen=True):
     """`text` is a SELECT over the files and over these `tables`; empty where one table is all."""
 
     text: str
@@ -95,8 +94,7 @@ def table_scan(
     return TableScan(" UNION ALL ".join(parts), tables)
 
 
-@dataclass(frozen=True, slots=True)
-class FileNumberColumn:
+class FileNumberColumn(Struct, frozen=True):
     """A column beside the table's own that has a number for each data file, by its path."""
 
     column: str

@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
 from accelerator.errors import EngineError
@@ -33,8 +34,7 @@ _SWEPT_AFTER_S = 60.0
 """How long a frame that nobody can read any more may hold its leases while queries are asked."""
 
 
-@dataclass(eq=False)
-class _LeasedFrame:
+class _LeasedFrame(Struct, eq=False):
     leases: ExitStack
     references: list[Java] = field(default_factory=list)
 

@@ -15,9 +15,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.errors import ConfigError
 
@@ -27,8 +28,7 @@ _WAITING_MAX = 10_000
 _RETRY_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A decision of the policy. `object` of a denied one is the name in the statement's text.
 
     `login` is the user who logged in, if `user` is the one in whose name they ask.

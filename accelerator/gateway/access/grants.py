@@ -7,10 +7,11 @@ one fingerprint iff their rules are the same; what is read from JSON is checked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, cast, get_args
+
+from msgspec import Struct
 
 from accelerator.errors import UNFIT, ConfigError
 from accelerator.gateway.access.name_patterns import LENGTH_MAX, Glob, Levels, broad, narrow
@@ -38,8 +39,7 @@ _GRANTS_MAX = 20_000
 _SHOWN_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """What an action is done to. A table's or view's name is its catalog, namespace and own one.
 
     A namespace of several parts is one text here, with dots between them.
@@ -67,8 +67,7 @@ class Object:
 GATEWAY = Object("gateway")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Grant:
+class Grant(Struct, frozen=True, order=True):
     """One action on all objects of a pattern, allowed or denied."""
 
     effect: Effect
@@ -106,8 +105,7 @@ class _Rule:
         return all(glob.matches(part) for glob, part in zip(self.globs, above, strict=False))
 
 
-@dataclass(frozen=True)
-class UserAccess:
+class UserAccess(Struct, frozen=True, dict=True):
     """The rules of one user; `everything` where there is no policy, which allows whatever runs."""
 
     grants: tuple[Grant, ...] = ()

@@ -8,7 +8,8 @@ cases. `broad`, for what denies: whatever some catalog may take for the same nam
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LENGTH_MAX = 512
 """Characters of a pattern, or of a part of a name."""
@@ -44,8 +45,7 @@ def _folded(text: str) -> str:
     return "".join(kept).replace("\u0131", "i")
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(Struct, frozen=True):
     """A pattern of a namespace for rules that allow: level by level, so that no `*` crosses one.
 
     >>> [Levels.of("shop.*").matches(one) for one in ("shop.eu", "shop", "shop.eu.old")]
@@ -72,8 +72,7 @@ class Levels:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Struct, frozen=True):
     """A pattern, compiled: the texts between its stars, in one of the two foldings."""
 
     pieces: tuple[str, ...]

@@ -11,9 +11,11 @@ with one is refused as a whole, so that nobody believes in one that isn't applie
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.config.settings import from_file
 from accelerator.errors import AcceleratorError, ConfigError
@@ -56,8 +58,7 @@ class PolicyNotBuiltError(ConfigError):
     code = "not_built_yet"
 
 
-@dataclass(frozen=True, slots=True)
-class AccessRule:
+class AccessRule(Struct, frozen=True):
     """What it allows or denies, and whom it is of: by name, role or group."""
 
     grants: tuple[Grant, ...]
@@ -76,8 +77,7 @@ class AccessRule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Rules and limits; without a file (`Policy.none()`) everything is allowed and not limited."""
 
     rules: tuple[AccessRule, ...] | None = None

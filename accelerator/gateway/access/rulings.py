@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.errors import UNFIT
 from accelerator.gateway.access.grants import Object
@@ -19,8 +20,7 @@ Pair = tuple[str, str]
 """An action and its object, as the audit log writes them."""
 
 
-@dataclass(slots=True)
-class Rulings:
+class Rulings(Struct):
     """The needs that were allowed, each once and in order, and the one that was refused."""
 
     allowed: dict[Pair, None] = field(default_factory=dict)

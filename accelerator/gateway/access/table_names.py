@@ -8,9 +8,9 @@ seen here is untold. The parser must have every word of the text in its tree
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
 from sqlglot import Token, TokenType, exp
 
 from accelerator.common.lru_cache import Recent, text_weight
@@ -48,8 +48,7 @@ class UntoldError(Exception):
     """It can't be told which tables the query reads; the text says why, and quotes no name."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedTables:
+class NamedTables(Struct, frozen=True):
     """The names of a query's tables as they're written, each once; `untold` says why not all."""
 
     tables: tuple[TableName, ...] = ()

@@ -19,6 +19,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.name_patterns import Glob
 
@@ -57,8 +59,7 @@ class RateLimitedError(AcceleratorError):
         self.retry_after_s = retry_after_s
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
+class Who(Struct, frozen=True):
     """Whose statement it is; `source` and `tags` are the client's word."""
 
     user: str
@@ -68,8 +69,7 @@ class Who:
     tags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """What statements may take together. None: no bound.
 
     It's of statements whose user (by name, role or group), source and a tag are of its patterns,
@@ -125,8 +125,7 @@ def _any(patterns: Sequence[str], names: Sequence[str] | frozenset[str]) -> bool
     return any(Glob.exact(pattern).matches(name) for pattern in patterns for name in names)
 
 
-@dataclass(slots=True)
-class _Bucket:
+class _Bucket(Struct):
     """What one limit counts together, and the tokens of its rate, which fill up with time."""
 
     limit: Limit
@@ -181,8 +180,7 @@ class AdmissionSlot:
         return self._position(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """What is there at a moment, for metrics and pages."""
 
     running: int
@@ -193,8 +191,7 @@ class Load:
     turned_away: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitUse(Struct, frozen=True):
     """What a limit counts under one `key` now: a user's, source's or group's name, or all."""
 
     limit: Limit

@@ -6,15 +6,15 @@ Plain values, since a gateway tells its workers of them; what is missing in a ro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 Rows = Sequence[Mapping[str, Any]]
 """Values by the names of columns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """Rows of `system.runtime`, settings as SHOW SESSION has them, and roles by name.
 
     `properties` are (name, value, default, type, description). Of `roles` there are those of all

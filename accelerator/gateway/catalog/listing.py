@@ -10,7 +10,8 @@ else of them (columns, comments, definitions, metadata) is for who may read them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.gateway.access.check import denied
 from accelerator.gateway.access.errors import AccessDeniedError
@@ -29,16 +30,14 @@ _NESTED = "rest"
 """Catalogs of which a name with dots isn't a namespace within another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """A table or a view by its name."""
 
     name: str
     is_view: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListedColumn:
+class ListedColumn(Struct, frozen=True):
     """A column: Trino's type, whether it may be NULL, and what is said of it."""
 
     name: str

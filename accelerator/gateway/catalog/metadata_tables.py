@@ -7,11 +7,11 @@ Their rows come from the table's newest metadata and its lists of manifests; no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.gateway.catalog import partitions_table
 from accelerator.gateway.catalog.masking import (
@@ -110,8 +110,7 @@ def _log(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """The columns of such a table, and its rows."""
 
     schema: pa.Schema

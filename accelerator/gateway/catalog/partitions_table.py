@@ -8,10 +8,10 @@ as Trino counts them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg import PinnedTable
@@ -24,8 +24,7 @@ _IDENTITY = "identity"
 _PARTITION, _STATS = "partition_data", "column_stats"
 
 
-@dataclass(frozen=True, slots=True)
-class _PartitionPart:
+class _PartitionPart(Struct, frozen=True):
     """A field of partitions: its name here, its column in DuckDB, its type."""
 
     name: str
@@ -33,8 +32,7 @@ class _PartitionPart:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class _BoundedColumn:
+class _BoundedColumn(Struct, frozen=True):
     """A column with bounds; by the specs in `fixed` its value is a partition's, in that field."""
 
     name: str

@@ -10,11 +10,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
+from msgspec import Struct
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
@@ -105,8 +105,7 @@ _TYPES = frozenset(
 _HINT = "SHOW, and plain SELECTs over information_schema and system, are answered"
 
 
-@dataclass(frozen=True)
-class VirtualQuery:
+class VirtualQuery(Struct, frozen=True):
     """A query whose tables are all virtual; `tables` by their full names, each once."""
 
     tree: exp.Expression
@@ -302,8 +301,7 @@ def _limited(connection: duckdb.DuckDBPyConnection, limit: threading.Event) -> I
         watching.join()
 
 
-@dataclass(frozen=True)
-class _NamedTable:
+class _NamedTable(Struct, frozen=True):
     """A table that is named; `pinned` is its table, if it's of `metadata_tables.py`."""
 
     columns: VirtualTable

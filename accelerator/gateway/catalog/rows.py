@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.common.interrupts import look_up
 from accelerator.errors import UnknownTableError
@@ -56,8 +56,7 @@ _Values = tuple[Any, ...]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class VirtualRows:
+class VirtualRows(Struct, frozen=True):
     """What rows come from: a user's look at the lake, what the gateway has given, who asks."""
 
     listing: Listing
@@ -141,8 +140,7 @@ def _schemas(
             yield schema
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
+class _Keys(Struct, frozen=True):
     """The columns that have a relation's catalog, schema and name."""
 
     catalog: str

@@ -7,9 +7,9 @@ listed here, and answered as a table is (`accelerator/query/virtual_tables/`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.store.journals.query_log.record import COLUMNS, Kind
 
@@ -27,8 +27,7 @@ _ARROW = {
 }
 
 
-@dataclass(frozen=True)
-class VirtualTable:
+class VirtualTable(Struct, frozen=True):
     """Columns by name with Trino's types; those that `*` doesn't stand for are `hidden`."""
 
     columns: Mapping[str, str]

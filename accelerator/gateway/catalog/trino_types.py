@@ -6,7 +6,8 @@ Promise: a text that can't be read is given as it stands, never as another type.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.gateway.trino.types import quoted
 
@@ -85,8 +86,7 @@ def _past(text: str, at: int, sign: str) -> int:
     return at + 1
 
 
-@dataclass(frozen=True, slots=True)
-class JdbcType:
+class JdbcType(Struct, frozen=True):
     """What JDBC is told of a type: its code in `java.sql.Types`, sizes and digits; None for none.
 
     `size` is in digits, bits or letters, as JDBC has it of each; `octets` of texts and bytes.

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from accelerator.common.records import as_dict
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import GATEWAY
 from accelerator.gateway.access.login.users import User
@@ -174,7 +174,7 @@ class Web:
             "turned_away": dict(load.turned_away),
             "limits": [_use(one) for one in gateway.admission.uses()],
             "workers": [
-                asdict(one) | {"memory_bytes": resident(one.pid)} for one in gateway.pool.states()
+                as_dict(one) | {"memory_bytes": resident(one.pid)} for one in gateway.pool.states()
             ],
             "threads": gateway.pool.settings.threads,
             "restarts": gateway.pool.restarts,

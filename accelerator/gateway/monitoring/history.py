@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
+
 from accelerator.common.redaction import is_secret
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import failure
@@ -207,8 +209,7 @@ _UNSEEN = ("explanation", "dialect", "principal", "number", "written", "_sql", "
 _SHOWN = ("sql", *(one.name for one in fields(StatementRecord) if one.name not in _UNSEEN))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryFilter:
+class HistoryFilter(Struct, frozen=True, kw_only=True):
     """Which statements are asked for; empty texts ask for all. `of` is the user who may see."""
 
     of: str | None = None

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -38,8 +38,7 @@ _STATES = ("finished", "failed", "cancelled")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True)
-class MonitoredParts:
+class MonitoredParts(Struct, frozen=True):
     """What of a gateway is watched; `broken_files` says which of its files can't be used."""
 
     started: float

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 STEP_S = 5
 """Seconds of one piece."""
@@ -18,8 +19,7 @@ _GROWTH = math.log(1.1)
 _LEAST_MS = 0.1
 
 
-@dataclass(slots=True)
-class _TimelineSpan:
+class _TimelineSpan(Struct):
     at: int
     statements: int = 0
     failed: int = 0

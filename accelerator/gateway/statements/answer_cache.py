@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.engines.duckdb.spill import Spill, delete_left
@@ -52,8 +53,7 @@ class AnswerKey:
         return hashlib.blake2b(orjson.dumps(parts), digest_size=24).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedAnswer:
+class EncodedAnswer(Struct, frozen=True):
     """Rows in the protocol's form, with the columns that go before them."""
 
     columns: list[dict[str, Any]]

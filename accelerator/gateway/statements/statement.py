@@ -13,9 +13,11 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.errors import AcceleratorError, CancelledError
 from accelerator.gateway.access.login.users import User
@@ -31,8 +33,7 @@ _SHORT_BYTES = 64 * 1024
 """Texts of fewer bytes are bounded by the number of statements that may wait for their turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Some rows as JSON, or as a stream of Arrow's; `data` None where a statement has none.
 
     The last one has `is_last`.
@@ -48,8 +49,7 @@ class Page:
         return len(self.data or b"")
 
 
-@dataclass(slots=True)
-class Figures:
+class Figures(Struct):
     """What is known of it so far; times in seconds since the epoch."""
 
     state: State = "QUEUED"

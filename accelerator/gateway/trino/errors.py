@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import Struct
+
+from accelerator.common.records import as_dict
 from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.spark_errors import spark_error, without_stack
@@ -255,8 +257,7 @@ _LONG = re.compile(rf"\S{{{_NAME_MAX + 1},}}")
 _PLACE_MAX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoError:
+class TrinoError(Struct, frozen=True):
     """An error as plain JSON. `kind` is its class's name, `error_class` Spark's condition, if any.
 
     `line` and `column` count from 1, and are None together.
@@ -272,7 +273,7 @@ class TrinoError:
 
     def to_dict(self) -> dict[str, Any]:
         """For a pipe."""
-        return asdict(self)
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, value: object) -> TrinoError:

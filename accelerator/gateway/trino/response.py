@@ -7,16 +7,15 @@ Promise: the keys that clients can't do without are always there (`id`, `infoUri
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
+from msgspec import Struct
 
 State = Literal["QUEUED", "PLANNING", "RUNNING", "FINISHING", "FINISHED", "FAILED"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementStats:
+class StatementStats(Struct, frozen=True, kw_only=True):
     """How far a statement is. Times are milliseconds, `progress` is a per cent or None."""
 
     state: State

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.errors import StatementError
 from accelerator.gateway.trino.headers import response_headers
@@ -25,8 +26,7 @@ DIALECTS = (TRINO, SPARK)
 """The dialects in which clients may write queries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """A property that a client's session may have, as SHOW SESSION tells of it."""
 
     name: str
@@ -120,8 +120,7 @@ def check_property(name: str, value: str | None = None) -> None:
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """What a client's properties ask for."""
 
     accelerate: bool = True
@@ -145,8 +144,7 @@ class Wishes:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What the client is told to keep, and what the statement is called."""
 
     update_type: str

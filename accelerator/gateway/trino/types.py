@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as t
+from msgspec import Struct
 
 from accelerator.errors import UnrepresentableError
 
@@ -25,8 +25,7 @@ _DIGITS_MAX = 38
 _DEPTH_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoType:
+class TrinoType(Struct, frozen=True):
     """A type as text, and its signature: `rawType` and `arguments` as the protocol has them."""
 
     text: str

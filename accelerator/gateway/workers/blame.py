@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from accelerator.gateway.workers.ledger import Note, crashed_thread
 
@@ -42,8 +43,7 @@ class Fate(Enum):
     """Nothing else can have caused it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
+class Death(Struct, frozen=True):
     """A worker's status, ledger and statements at its end."""
 
     status: int | None

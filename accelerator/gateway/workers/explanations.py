@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from accelerator.common.lru_cache import Recent
 from accelerator.query.explain.html import stages
@@ -28,8 +29,7 @@ _LEAVES_MAX = 20
 _REASON_MAX = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptExplanation:
+class _KeptExplanation(Struct, frozen=True):
     sql: str
     plan: weakref.ReferenceType[Plan]
     explainer: weakref.ReferenceType[Explainer]

@@ -19,7 +19,8 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _NOTE = struct.Struct("=QQQ")
 _REPORT_MAX = 32 * 1024
@@ -29,8 +30,7 @@ DUMP_SIGNAL = signal.SIGUSR1
 """Makes a worker append the places of all its threads to its ledger, whatever holds its lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """The thread that runs a statement: Python's identifier, and the system's."""
 
     ident: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
@@ -16,6 +16,8 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import (
@@ -97,8 +99,7 @@ def _text(value: object) -> str | None:
     return value
 
 
-@dataclass(slots=True)
-class Telling:
+class Telling(Struct):
     """Says if the plan and its reasons are hidden from the user who asked the statement."""
 
     is_private: bool = False

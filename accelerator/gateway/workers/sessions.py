@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.common.config.config import Config
 from accelerator.common.config.memory_budget import LEAST
@@ -25,8 +26,7 @@ from accelerator.session.session import Accelerator
 _ZONE = "spark.sql.session.timeZone"
 
 
-@dataclass(slots=True)
-class _IdleSession:
+class _IdleSession(Struct):
     opened: Future[Accelerator] = field(default_factory=Future)
     users: int = 0
     is_left: bool = False

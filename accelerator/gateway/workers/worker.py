@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 
 import pyarrow as pa
 
 from accelerator.common.config.config import Config
+from accelerator.common.records import as_dict
 from accelerator.engines.spark.start import scratch
 from accelerator.engines.spark.start.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
@@ -130,11 +130,11 @@ class _DaemonWatch:
 
     def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         """See `daemon.RoundWatch`."""
-        self._tell({"vacuumed": done.to_dict(), "lines": [asdict(line) for line in lines]})
+        self._tell({"vacuumed": done.to_dict(), "lines": [as_dict(line) for line in lines]})
 
     def ended(self, done: FinishedRound) -> None:
         """See `daemon.RoundWatch`."""
-        self._tell({"ended": asdict(done)})
+        self._tell({"ended": as_dict(done)})
 
     def refreshed(self, done: Refreshed) -> None:
         """See `refresh.service.RefreshWatch`."""

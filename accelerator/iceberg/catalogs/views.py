@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Struct
 from pydantic import ValidationError
 
 from accelerator.iceberg.errors import read_errors
@@ -48,8 +50,7 @@ class ViewPointer:
         return ViewMetadata.model_validate_json(read_metadata(self.location, self.properties))
 
 
-@dataclass(frozen=True, slots=True)
-class ViewDefinition:
+class ViewDefinition(Struct, frozen=True):
     """A view's columns, as names with Spark's types, and its text.
 
     `sql` is None where there is no text in Spark's dialect, none without a collation, or one that
@@ -61,7 +62,7 @@ class ViewDefinition:
     catalog: str | None
     namespace: tuple[str, ...]
     comments: tuple[str | None, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = msgspec.field(default_factory=dict)
     location: str = ""
 
 

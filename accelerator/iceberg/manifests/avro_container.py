@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import ExpandedError, decompressed
@@ -27,8 +28,7 @@ _ENTRY_BYTES_MIN = 4
 """Of an entry of a manifest or of a list of them: two numbers, a path, what it's made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class AvroBlock:
+class AvroBlock(Struct, frozen=True):
     """`rows` records in the bytes `start` to `end` of `Container.data`."""
 
     rows: int
@@ -36,8 +36,7 @@ class AvroBlock:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """An Avro file. `schema` is the writer's, as JSON text; `data` all blocks, decompressed."""
 
     metadata: Mapping[str, bytes]

@@ -8,8 +8,9 @@ for one decode; different manifests are decoded side by side.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.iceberg.io import Inputs
@@ -22,8 +23,7 @@ FOLDER_BYTES = 4 * 1024**3
 _SHARE = 16
 
 
-@dataclass(slots=True, eq=False)
-class _CachedManifest:
+class _CachedManifest(Struct, eq=False):
     """One manifest's place in the cache. `lock` is held while it's decoded."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

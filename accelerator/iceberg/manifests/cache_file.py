@@ -16,11 +16,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.common.safe_files import open_file
 from accelerator.iceberg.manifests.columns import (
@@ -45,8 +45,7 @@ _TRAILER_BYTES = 8 + _DIGEST_BYTES + len(_MAGIC)
 _OBJECT_BYTES = 320  # what Python keeps of a section, about
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Which manifest it is, and all that its columns inherit from the manifest list."""
 
     path: str
@@ -175,8 +174,7 @@ def encode(identity: Identity, columns: ManifestColumns) -> bytes:
     return bytes(out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(Struct, frozen=True):
     start: int
     size: int
     digest: str

@@ -9,13 +9,13 @@ so what is inherited and refused stands once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from accelerator.common.arrow.numpy_buffers import to_arrow
 from accelerator.iceberg.manifests.avro_container import damaged, unsupported
@@ -78,8 +78,7 @@ class Columns(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestColumnStats:
+class ManifestColumnStats(Struct, frozen=True):
     """Statistics of one column, a file per row: counts are int64, bounds Iceberg's bytes.
 
     Value counts hold nulls and NaN. Bounds may be truncated. Null is unknown.
@@ -92,8 +91,7 @@ class ManifestColumnStats:
     upper: pa.BinaryArray
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class ManifestColumns:
+class ManifestColumns(Struct, frozen=True, eq=False, weakref=True):
     """The live files of one manifest. `field_ids` are those with any statistics, ascending.
 
     `deletes`: it lists delete files, and has the columns of `DELETE_TYPES` as well.
@@ -213,8 +211,7 @@ class ManifestColumns:
         return self.source.nbytes
 
 
-@dataclass(frozen=True, slots=True)
-class InMemory:
+class InMemory(Struct, frozen=True):
     """Columns that are all there."""
 
     columns: Mapping[str, pa.Array]
@@ -229,8 +226,7 @@ class InMemory:
         return sum(column.nbytes for column in self.columns.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """Some rows of other columns."""
 
     source: Columns
@@ -249,8 +245,7 @@ class Taken:
         return int(self.places.nbytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Struct, frozen=True):
     """What a decoder found in the live entries, in order.
 
     `columns` has those of `TYPES` that the manifest has, `status` and perhaps `content`; statistics

@@ -9,12 +9,12 @@ interpreter refuses, or a manifest can't hold, raises `ManifestError`. The inter
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.iceberg.manifests import interpreter
 from accelerator.iceberg.manifests.avro_container import Container, damaged, unsupported
@@ -120,8 +120,7 @@ def _summaries(
         yield PartitionSummary(**found)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedManifest:
+class ListedManifest(Struct, frozen=True):
     """A manifest with its counts of rows, None where unknown, and its partition fields' ranges."""
 
     manifest: ManifestFile
@@ -129,8 +128,7 @@ class ListedManifest:
     summaries: Iterator[PartitionSummary]
 
 
-@dataclass(slots=True)
-class _Arrays:
+class _Arrays(Struct):
     """What the interpreter writes; see `interpreter.run`."""
 
     scalars: Int64s
@@ -298,8 +296,7 @@ class _Reading:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Gathered:
+class _Gathered(Struct, frozen=True):
     """The bytes of all bounds, each field's together; `known` as `interpreter.survey` has it."""
 
     known: Int64s

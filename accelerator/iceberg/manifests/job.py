@@ -11,8 +11,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.request import Question
@@ -58,8 +60,7 @@ class Jobs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Decoding:
+class Decoding(Struct, frozen=True):
     """Where the manifests of a statement's table were decoded, and why there.
 
     `by` is `cache` where all were kept, `here` or `spark`. `manifests`, `bytes` (of their files)
@@ -80,8 +81,7 @@ class Decoding:
 KEPT = Decoding("cache", "all manifests are kept in memory or in the folder")
 
 
-@dataclass(frozen=True, slots=True)
-class JobRule:
+class JobRule(Struct, frozen=True):
     """The settings: `auto`, `always` or `never`, and how many bytes may be worth a job."""
 
     way: str = "never"
@@ -105,8 +105,7 @@ class JobRule:
         return True, told
 
 
-@dataclass(slots=True)
-class ManifestJobs:
+class ManifestJobs(Struct):
     """The rule, the workers, and what was spent. `jobs` is None where there is no Spark at all."""
 
     rule: JobRule = field(default_factory=JobRule)

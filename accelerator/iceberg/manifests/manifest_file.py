@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.iceberg.manifests.avro_container import damaged
 from accelerator.iceberg.manifests.program import LIST_REQUIRED
@@ -13,8 +14,7 @@ DATA, DELETES = 0, 1
 """What a manifest lists: data files, or delete files."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionSummary:
+class PartitionSummary(Struct, frozen=True):
     """The range of one partition field over a manifest's files, None for what isn't stated.
 
     Bounds are bytes as Iceberg writes single values, of whatever size the list has.
@@ -26,8 +26,7 @@ class PartitionSummary:
     upper_bound: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestFile:
+class ManifestFile(Struct, frozen=True):
     """The fields of the specification's `manifest_file` that are read, under its names.
 
     `manifest_length` is in bytes. Counts are of entries, None where the list doesn't say.

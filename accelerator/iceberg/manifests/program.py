@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from accelerator.iceberg.manifests.avro_container import damaged, unsupported
 
@@ -129,8 +130,7 @@ _READS = {
 _LEAST = {"null": 0, "float": 4, "double": 8}
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionTypeField:
+class PartitionTypeField(Struct, frozen=True):
     """A field of the manifest's partition type. Dates and timestamps are their whole numbers."""
 
     field_id: int
@@ -139,8 +139,7 @@ class PartitionTypeField:
     symbols: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """What the interpreter runs for each entry. `places` are the rows of scalars, by name.
 
     `summary` names the values of a partition's summary, in their order.

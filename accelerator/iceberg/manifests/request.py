@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rewrite.ir.expr import Column, Expr, columns
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """Which files may hold a row that all `conjuncts` are true of, and what is said of `columns`.
 
     These are pairs of a field's id and its Spark type; those of the conjuncts are among them.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import msgspec
+from msgspec import Struct
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.catalogs.readers import Pointer
@@ -24,13 +26,12 @@ class NamedTable:
     properties: Mapping[str, str] = field(repr=False)
 
 
-@dataclass(slots=True)
-class Loaded(Generic[State]):
+class Loaded(Struct, Generic[State]):
     """One metadata file, and the states of the table that were pinned."""
 
     pointer: Pointer
     parsed: TableMetadata | Unparsed
-    states: dict[At, State] = field(default_factory=dict)
+    states: dict[At, State] = msgspec.field(default_factory=dict)
 
     @property
     def uuid(self) -> str:

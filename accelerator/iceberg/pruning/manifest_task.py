@@ -8,10 +8,10 @@ partition values contradict its bounds all of its files are kept: whoever asks d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import inputs_for
@@ -37,8 +37,7 @@ _KEPT = ("path", "format", "record_count", "size_bytes", "sequence_number")
 _COUNT = b"count"
 
 
-@dataclass(frozen=True)
-class ManifestQuestion:
+class ManifestQuestion(Struct, frozen=True):
     """A question, and all that must be known of the table to answer it from its manifests.
 
     `release` is that of the package: workers that have another one refuse.
@@ -54,8 +53,7 @@ class ManifestQuestion:
     question: Question
 
 
-@dataclass(frozen=True)
-class Survivors:
+class Survivors(Struct, frozen=True):
     """Files of one manifest that are left, of `total` live ones."""
 
     columns: ManifestColumns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
@@ -12,6 +11,8 @@ from operator import and_, or_
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.iceberg.statistics.file_statistics import Absences, Buckets
 from accelerator.iceberg.tables.transforms import bucket_of
@@ -59,8 +60,7 @@ class ColumnEvidence(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class BoundsAlone:
+class BoundsAlone(Struct, frozen=True):
     """A `ColumnEvidence` of counts and bounds, and nothing else."""
 
     bounds: ColumnBounds

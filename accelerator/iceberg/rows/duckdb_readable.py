@@ -9,11 +9,11 @@ as its manifest says, and its deleted positions are all that is deleted. Any oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+from msgspec import Struct
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from accelerator.iceberg.errors import NeedsSparkError
@@ -35,8 +35,7 @@ class PinnedById(Pinned, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ByIds:
+class ByIds(Struct, frozen=True):
     """Files of one table: local paths of those without deletes, and of those with some.
 
     `others` aren't read by field ids alone.

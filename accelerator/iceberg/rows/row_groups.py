@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 from weakref import WeakSet
@@ -20,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct, field
 
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg.errors import NeedsSparkError
@@ -43,8 +43,7 @@ _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
 
 
-@dataclass(slots=True)
-class ReadCounter:
+class ReadCounter(Struct):
     """What a reader has read: row groups, and bytes of their column chunks as stored."""
 
     groups: set[tuple[str, int]] = field(default_factory=set)

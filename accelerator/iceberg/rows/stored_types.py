@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.io import Inputs, local_path
@@ -25,8 +25,7 @@ FIELD_ID = b"PARQUET:field_id"
 _THREADS_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetFooter:
+class ParquetFooter(Struct, frozen=True):
     """What the end of a Parquet file says: its columns and how many rows it has."""
 
     schema: pa.Schema

@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.tables.data_file import LiveFile
@@ -51,8 +52,7 @@ TRUNCATED, WRAPPED = "truncated numbers", "wrapped numbers"
 ZERO_PARTITION = "a floating zero as a partition"
 
 
-@dataclass(frozen=True)
-class FileColumn:
+class FileColumn(Struct, frozen=True):
     """What manifest entries say of one column: counts, `UNKNOWN` where they don't, and bounds."""
 
     values: Numbers
@@ -146,8 +146,7 @@ class Absences(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ColumnStatistics:
+class ColumnStatistics(Struct, frozen=True, dict=True):
     """One column of the snapshot's files.
 
     `bounds` are int64 for whole numbers, dates (days), timestamps (microseconds) and decimals of up
@@ -365,8 +364,7 @@ class FileStatistics:
         )
 
 
-@dataclass(frozen=True)
-class Further:
+class Further(Struct, frozen=True):
     """What is known of a column beside its manifests; NULL and `UNKNOWN` where nothing is.
 
     `tight`: the bounds are values of the file.
@@ -422,8 +420,7 @@ def _filled(found: ColumnStatistics, told: Further, type_: str) -> ColumnStatist
     return replace(found, bounds=bounds, tight=slim(tight), fixed=slim(fixed))
 
 
-@dataclass(frozen=True)
-class _ColumnBounds:
+class _ColumnBounds(Struct, frozen=True):
     """What is known of a column; `own`: the bounds are the file's, not of its partition."""
 
     lower: pa.Array

@@ -10,9 +10,9 @@ no figure. Which files there are is told for those who do open one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
@@ -26,8 +26,7 @@ _NDV = "ndv"
 _DIGITS_MAX = 18
 
 
-@dataclass(frozen=True, slots=True)
-class Sketched:
+class Sketched(Struct, frozen=True):
     """About how many values a column has, NULL not counted, in the snapshot of that id.
 
     `pinned`: whether that is the one that the table is pinned to; else rows came or went since.
@@ -38,8 +37,7 @@ class Sketched:
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TableSizes:
+class TableSizes(Struct, frozen=True):
     """A pinned table in figures. `rows` None: some file's aren't counted.
 
     `rows_exact`: else there are at most so many, since deletes aren't counted off.
@@ -78,8 +76,7 @@ def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SketchFile:
+class SketchFile(Struct, frozen=True):
     """A Puffin file of statistics as the table's metadata names it; nothing of it is read.
 
     `properties` are those of its theta sketches by field id; `pinned` as in `Sketched`.

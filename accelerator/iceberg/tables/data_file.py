@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteRef:
+class DeleteRef(Struct, frozen=True):
     """A delete file, or one deletion vector in a Puffin file.
 
     `equality_ids`: the fields that an equality delete compares, as its manifest says.

@@ -8,13 +8,13 @@ are made for those files alone that are asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.tables.data_file import PATH_FIELD_ID, DeleteRef, applying
@@ -25,8 +25,7 @@ _NOWHERE = -1
 """No delete that names the file, or none that reaches its partition."""
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """Files of one manifest, with the spec that they are of."""
 
     spec_id: int
@@ -177,8 +176,7 @@ class DeleteFiles:
         return _GroupedRows(self._reach, self._reaches)
 
 
-@dataclass(frozen=True)
-class DeletesByFile:
+class DeletesByFile(Struct, frozen=True, dict=True):
     """Delete files as they apply to data files; arrays have one item a data file."""
 
     deletes: DeleteFiles
@@ -224,8 +222,7 @@ class _GroupedRows:
         return rows
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One field of a partition: the values that deletes have, and those of the fields so far."""
 
     name: str
@@ -233,8 +230,7 @@ class _Step:
     seen: Numbers
 
 
-@dataclass(frozen=True)
-class _Partitions:
+class _Partitions(Struct, frozen=True):
     """The partitions of one spec that deletes reach, each with a number from `first` on."""
 
     steps: tuple[_Step, ...]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
 
@@ -17,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 from pyiceberg.conversions import from_bytes
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
@@ -91,8 +92,7 @@ _TIMES: Mapping[type, pa.DataType] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
+class _Leaf(Struct, frozen=True):
     """A column, or a field of a partition."""
 
     name: str
@@ -110,8 +110,7 @@ class _Leaf:
         return word
 
 
-@dataclass(frozen=True, slots=True)
-class FileTable:
+class FileTable(Struct, frozen=True):
     """The table's columns: `parts` are the fields of partitions, `leaves` have statistics."""
 
     parts: Mapping[str, _Leaf]

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from accelerator.common.lru_cache import Recent
 from accelerator.errors import UNFIT
 from accelerator.iceberg.errors import CatalogError, read_errors
@@ -68,8 +70,7 @@ class MetadataReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataTraces:
+class MetadataTraces(Struct, frozen=True):
     """The folders that one metadata file points to.
 
     `written` are those that its writers write to. `is_first` if the table began with this file.

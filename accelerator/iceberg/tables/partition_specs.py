@@ -6,8 +6,8 @@ And what the current spec partitions by, whatever its transforms.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import (
@@ -19,8 +19,7 @@ from pyiceberg.transforms import (
 from pyiceberg.types import DecimalType, IcebergType, NestedField, StructType
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionColumn:
+class PartitionColumn(Struct, frozen=True):
     """A field of a partition spec by its own id, and the Iceberg type of what it's made of."""
 
     field_id: int
@@ -58,8 +57,7 @@ def ordered_fields(metadata: TableMetadata) -> frozenset[int]:
     return frozenset(f.source_id for f in fields if not isinstance(f.transform, unordered))
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionField:
+class PartitionField(Struct, frozen=True):
     """A field of the current spec: the source's names from the column inwards, and its transform.
 
     The transform is Iceberg's own text, as `bucket[16]`.

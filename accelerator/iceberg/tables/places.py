@@ -12,9 +12,10 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from accelerator.iceberg.io import local_path
 
@@ -30,8 +31,7 @@ without a scheme may lie in any of them."""
 Inode = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class SearchFolder:
+class SearchFolder(Struct, frozen=True, dict=True):
     """A folder. `links` is the depth to which symbolic links inside it are followed.
 
     Only links to folders matter, and only on local disks: a procedure that lists the folder lists

@@ -8,7 +8,6 @@ Nothing is said where a writer's arithmetic may have gone round.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import (
     BucketTransform,
@@ -46,16 +46,14 @@ _BEHIND = b"\xff"
 """Behind every text that begins like what it's put after."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """`identity`, `bucket`, `truncate`, `year`, `month`, `day` or `hour`; some have a width."""
 
     kind: str
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SpecField:
+class SpecField(Struct, frozen=True):
     """A field of a partition spec: how it's made, and its id."""
 
     transform: Transform
@@ -66,8 +64,7 @@ Transforms = Mapping[int, Mapping[int, Sequence[SpecField]]]
 """By spec and table field, the partition's fields that are made from it; void ones say nothing."""
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """Partition values by one transform; `given`: of which files, null where all rows are NULL."""
 
     transform: Transform
@@ -75,8 +72,7 @@ class Derived:
     values: pa.Array
 
 
-@dataclass(frozen=True)
-class ValueRange:
+class ValueRange(Struct, frozen=True):
     """Between which values a file's are; null where that isn't known."""
 
     lower: pa.Array

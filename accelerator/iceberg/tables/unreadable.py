@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import ValidationError
 from pyiceberg import exceptions
 from pyiceberg.schema import Schema
@@ -59,8 +60,7 @@ class RawMetadata:
     columns: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a reader refuses a table whole, in words and, if a column is the reason, by column.
 
     `reader` is Spark or Iceberg's library if Spark refuses the table, so that nothing answers a
@@ -79,8 +79,7 @@ class Refusal:
         return UnreadableTableError(table, self)
 
 
-@dataclass(frozen=True, slots=True)
-class Unparsed:
+class Unparsed(Struct, frozen=True):
     """Metadata that PyIceberg refuses: why, of the newest state and of every other state.
 
     Spark may refuse the newest state as well, and read an older one under another schema.

@@ -16,9 +16,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pyiceberg import exceptions
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO, InputFile, OutputFile
@@ -73,8 +73,7 @@ _NUMBERS = (
 _log = logging.getLogger("accelerator")
 
 
-@dataclass(frozen=True, slots=True)
-class AppendOutcome:
+class AppendOutcome(Struct, frozen=True):
     """What an append came to; `snapshot_id` None: there were no rows, so nothing was committed.
 
     `repeated`: an append of the same key was there already, and this one changed nothing.

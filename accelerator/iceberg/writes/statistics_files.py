@@ -9,8 +9,9 @@ type of blob that it doesn't know.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from accelerator.errors import StatisticsError
 from accelerator.iceberg.statistics.sketches import THETA
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(Struct, frozen=True):
     """A file of statistics that was written; sizes in bytes, `blobs` as the metadata has them."""
 
     snapshot_id: int
@@ -45,8 +45,7 @@ class StatisticsMovedError(StatisticsError):
     """Another file of statistics was named for the snapshot meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticsChange:
+class StatisticsChange(Struct, frozen=True):
     """Names the file in the metadata of the table of that uuid; without one all are removed.
 
     `replaces` is the path of the file that the snapshot has now, where it has one.

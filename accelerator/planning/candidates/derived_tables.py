@@ -8,9 +8,9 @@ proven for it leaves the whole statement to Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from accelerator.common.arrow.spark_types import is_known

@@ -7,8 +7,10 @@ and by keys of its dimensions. Dimensions of which these say all that's asked ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.declaration import PREFIX, RelateColumn, relate_columns
 from accelerator.common.arrow.spark_types import is_known
@@ -70,8 +72,7 @@ def held_fields(table: PinnedTable, scene: PlanContext) -> frozenset[int]:
     return frozenset(one.field_id for one in registered if one.kind == "BITMAP")
 
 
-@dataclass(frozen=True, slots=True)
-class _Join:
+class _Join(Struct, frozen=True):
     """A block over several tables, the occurrence that is its fact, and what holds of that alone.
 
     `relates` are the relate columns in `own`; `unique` tells of fields of a table.

@@ -10,9 +10,9 @@ Where any n rows will do, those files come first of which rows surely pass, unti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.sidecars.probe import SELECTED_MAX
 from accelerator.common.arrow.spark_types import arrow_type
@@ -73,8 +73,7 @@ def plan_rows(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Most:
+class _Most(Struct, frozen=True):
     """The bytes that are read at most; `is_sure`: it's known before that it won't be fewer."""
 
     bytes: int

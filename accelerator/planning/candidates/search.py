@@ -5,12 +5,14 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -102,8 +104,7 @@ class _RememberedFacts(Facts):
         return self._unique is not None and self._unique(parts, at, field_ids)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlan:
+class FoundPlan(Struct, frozen=True):
     """A plan, and the tables that it depends on: all that were asked for, also where it's plain."""
 
     plan: Plan
@@ -114,8 +115,7 @@ _SelectKey = tuple[int, bool, bool]
 """A tree's identity, and what Spark will do with its plan."""
 
 
-@dataclass(slots=True)
-class _Selects:
+class _Selects(Struct):
     """Plans of one statement's SELECTs. The trees stay alive, so that identities stay theirs."""
 
     planned: int = 0
@@ -341,7 +341,7 @@ class CubeSearch:
                 declined = plan.duckdb_declined or declined
                 plan = PlainPlan(declined, (replace(found.tried, declined=declined),))
             else:
-                plan = replace(plan, reason=declined)
+                plan = dataclasses.replace(plan, reason=declined)
         return FoundPlan(plan, seen.names)
 
     def _plan_rows(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
@@ -427,7 +427,7 @@ class CubeSearch:
             if not isinstance(plan, CoverPlan) or plan.title != ALL_ROWS:
                 return plan
             if plan.engine == "duckdb":
-                return replace(plan, reason=reason)
+                return dataclasses.replace(plan, reason=reason)
             found.remove(best)  # plain Spark reads all rows as well
             declined = replace(best.tried, declined=plan.duckdb_declined or reason)
             tried = [declined if one is best.tried else one for one in tried]

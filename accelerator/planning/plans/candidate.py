@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from accelerator.common.records import as_dict
 from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.planning.plans.explain_tree import size
 from rewrite.reason import Declined
@@ -23,8 +25,7 @@ CELLS = "manifest_cells"
 """The name under which a plan's text reads the cells of manifests."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One candidate of the search: a cube, and its cost in bytes or why it isn't used.
 
     `decoding` says where manifests were decoded, where these were tried.
@@ -54,12 +55,11 @@ class Attempt:
             "segments": self.segments,
             "files_raw": self.uncovered,
             "segments_refused": dict(self.refused),
-            "decoding": None if self.decoding is None else asdict(self.decoding),
+            "decoding": None if self.decoding is None else as_dict(self.decoding),
         }
 
 
-@dataclass(frozen=True, slots=True)
-class DuckDBRun:
+class DuckDBRun(Struct, frozen=True):
     """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
 
     `copies` has parts of it that read segment files, and what may stand in memory in their place.

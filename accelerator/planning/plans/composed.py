@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
@@ -172,7 +174,11 @@ class MergedPlan(ComposedPlan):
         """See `Plan.input_of`."""
         group = {call: number for number, calls in enumerate(self.groups) for call in calls}
         read = [
-            {group[node] for node in walk(self.block.outputs[p].expr) if node in group}
+            {
+                group[node]
+                for node in walk(self.block.outputs[p].expr)
+                if isinstance(node, Aggregate) and node in group
+            }
             for p in places
         ]
         if not read or any(len(one) != 1 or one != read[0] for one in read):

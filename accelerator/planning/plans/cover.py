@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from accelerator.common.records import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Attempt, DuckDBRun
@@ -239,7 +240,7 @@ class CoverPlan(Leaf):
             "rewritten": True,
             "cube": self.cube,
             "manifests": self.cover.to_dict() if self.title == MANIFESTS else None,
-            "funnel": None if found is None else asdict(found),
+            "funnel": None if found is None else as_dict(found),
             "engine": self.engine,
             "snapshots": self.snapshots(),
             "segments": len(self.segments),

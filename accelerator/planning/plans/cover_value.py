@@ -7,12 +7,13 @@ what a share was refused or cost is part of it, so that whoever shows a plan onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import Struct, field
 
+from accelerator.common.records import as_dict
 from accelerator.iceberg import LiveFile
 from accelerator.planning.plans.explain_tree import ExplainStep, counted, notes
 from accelerator.store.records import SegmentRecord
@@ -31,8 +32,7 @@ NOTHING, MANIFEST, INDEX, SEGMENT, ROWS = "nothing", "manifest", "index", "segme
 its rows are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsedRelate:
+class UsedRelate(Struct, frozen=True):
     """A relate column that a statement's predicates went through, and its dimensions.
 
     `stale` files have keys that changed in these since an index was built, or may have.
@@ -52,8 +52,7 @@ class UsedRelate:
         return ExplainStep(f"relate column {self.name}", notes((by, told, stale)))
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """Data files that a source has left to the next, and the code of why."""
 
     source: str
@@ -71,8 +70,7 @@ class Passed:
         return f"{counted(self.files, 'file')}: {Declined(self.code, self.detail).phrase}"
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """The data files of one source, and what it gives for them.
 
     `cells` are a manifest's or an index's; `segments` those of a cube; `live` the files whose rows
@@ -91,8 +89,7 @@ class Share:
     skipped: tuple[Skipped, ...] = ()
 
 
-@dataclass(frozen=True)
-class StoredStates:
+class StoredStates(Struct, frozen=True):
     """States that are there before the statement runs: those of `cube`, which answers by `match`.
 
     That is aligned with the cover's, so that cells of both merge.
@@ -103,8 +100,7 @@ class StoredStates:
     match: Match
 
 
-@dataclass(frozen=True)
-class Cover:
+class Cover(Struct, frozen=True):
     """The sources of a fact's files for one match of the statement with `cube`.
 
     `refused` counts segments by why they weren't chosen; `beside` are the bytes of other tables
@@ -180,8 +176,8 @@ class Cover:
             "serve": self.files(MANIFEST),
             "left_out": self.files(NOTHING),
             "by_indexes": self.files(INDEX),
-            "indexes": [asdict(one) for one in self.skipped],
-            "relate_columns": [asdict(one) for one in self.relates],
+            "indexes": [as_dict(one) for one in self.skipped],
+            "relate_columns": [as_dict(one) for one in self.relates],
             "joins_left_out": [one.name for one in self.gone],
         }
 

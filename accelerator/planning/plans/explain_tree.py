@@ -7,16 +7,16 @@ Who shows a plan prints these as text, JSON or HTML; nobody takes texts apart.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 _SHOWN = 500
 """Characters of a predicate that are shown."""
 _UNITS = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainStep:
+class ExplainStep(Struct, frozen=True):
     """One line of the tree, and what stands below it."""
 
     text: str

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
 from accelerator.planning.plans.candidate import Attempt
@@ -25,8 +27,7 @@ ROWS_MAX = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """What of the log is read for one place of a query; `user` is whose, None: everybody's."""
 
     columns: tuple[str, ...]
@@ -39,8 +40,7 @@ class Mention:
         return Mention(names, self.span.or_(other.span), self.user)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LogSelect:
+class LogSelect(Struct, frozen=True, eq=False):
     """A SELECT: DuckDB's `sql` over `inputs`, as `raw_0` and so on; `outputs` by name and type.
 
     To DuckDB an array is its row's place: `lists` say of each output that is one of which input's

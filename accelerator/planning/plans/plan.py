@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from accelerator.planning.survey import Funnel
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """The `places` of outputs in doubt; with `rows` it's also which rows there are."""
 
     places: frozenset[int] = frozenset()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.sidecars.probe import SELECTED_MAX, RowSelection, Skipped
 from accelerator.iceberg import LiveFile
@@ -17,8 +18,7 @@ _FEW = 50
 """Of so many rows at most one may be left, so that Spark's own reader isn't the faster one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """What sidecars leave of files: row groups and rows as (left, of so many), and bytes.
 
     None where no sidecar was asked. The bytes go by the rows of the row groups that are left.
@@ -29,8 +29,7 @@ class Left:
     bytes: int
 
 
-@dataclass(frozen=True)
-class ReadOrder:
+class ReadOrder(Struct, frozen=True, dict=True):
     """The files that may hold rows of the answer, those first whose rows can come first.
 
     `keys` are the sort keys that bounds tell of, a prefix of the order, over these files alone;

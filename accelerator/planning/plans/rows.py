@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from accelerator.common.records import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
 from accelerator.planning.plans.candidate import MANIFESTS, Attempt
@@ -124,8 +127,8 @@ class RowsPlan(Leaf):
             "files_total": self.files_total,
             "files_raw": len(self.reading),
             "bytes": {"segments": 0, "raw": self.reading.bytes},
-            "indexes": [asdict(one) for one in self.reading.skipped],
-            "funnel": asdict(self.funnel()),
+            "indexes": [as_dict(one) for one in self.reading.skipped],
+            "funnel": as_dict(self.funnel()),
             "duckdb_declined": self.declined_code(),
             "considered": [one.to_dict() for one in self.tried],
         }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.planning.plans.candidate import ALL_ROWS, Attempt
 from accelerator.planning.plans.cover_value import SEGMENT, Cover
@@ -28,8 +29,7 @@ _STAGES = (
 _ROWS_OVER_CELLS = 4
 
 
-@dataclass(frozen=True)
-class CoverCandidate:
+class CoverCandidate(Struct, frozen=True):
     """A cover that answers the block, by a cube or by what is known without one.
 
     Where it's `reduced`, that's the block which is answered in place of the statement's.

@@ -6,11 +6,12 @@ Imports Arrow's compute module, which answers from segments alone have no use fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.expressions import shown
 from accelerator.common.arrow.spark_types import is_known
@@ -63,8 +64,7 @@ def served(sources: Sequence[Source], left: Unserved) -> CoverResult | Declined:
     return CoverResult(tuple(shares), left, tuple(passed))
 
 
-@dataclass(frozen=True)
-class FactAlone:
+class FactAlone(Struct, frozen=True, dict=True):
     """A block over one table, or over a join's fact in place of it, and who may tell its states.
 
     The survey is of the table's files; `reduced` is the join without its dimensions, which are

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.arrow.spark_types import is_known
 from accelerator.engines.duckdb.engine import parquet_scan
@@ -162,8 +164,7 @@ def part_name(number: int) -> str:
     return f"part_{number}_"
 
 
-@dataclass(frozen=True, slots=True)
-class _TextInputs:
+class _TextInputs(Struct, frozen=True):
     """What a cover's text reads: its sources, and the rows behind their names by occurrence."""
 
     segments: list[SegmentSource]

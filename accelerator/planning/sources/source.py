@@ -7,11 +7,11 @@ one file beside these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from accelerator.iceberg import LiveFile
 from accelerator.planning.plans.cover_value import MANIFEST, Passed, Share, StoredStates, UsedRelate
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from indexes.bounds import Flags
 
 
-@dataclass(frozen=True)
-class Unserved:
+class Unserved(Struct, frozen=True, dict=True):
     """Data files of one fact: named, or marked in a survey of all of them; neither: all there are.
 
     A table's files may be many, so they are named only where somebody needs them.
@@ -55,8 +54,7 @@ class Unserved:
         return self.named
 
 
-@dataclass(frozen=True)
-class CoverResult:
+class CoverResult(Struct, frozen=True):
     """What a source gives for some files, the files that are left, and why those are."""
 
     shares: tuple[Share, ...]
@@ -64,8 +62,7 @@ class CoverResult:
     passed: tuple[Passed, ...] = ()
 
 
-@dataclass(frozen=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """What is served of files beside a cube's segments, and its cells, by these relate columns."""
 
     served: CoverResult

@@ -10,10 +10,10 @@ settings of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.engines.session_settings import refusal
 from accelerator.errors import AcceleratorError, StatementError
@@ -80,8 +80,7 @@ def answer(sql: str, queries: QueryPlanner) -> pa.Table | Declined | None:
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
+class _Session(Struct, frozen=True):
     """The session at the moment of one statement."""
 
     queries: QueryPlanner

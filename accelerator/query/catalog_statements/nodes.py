@@ -5,33 +5,29 @@ Names are as written. `like` is Spark's pattern of names, None if there is none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 Name = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCatalogs:
+class ShowCatalogs(Struct, frozen=True):
     """SHOW CATALOGS."""
 
     like: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowNamespaces:
+class ShowNamespaces(Struct, frozen=True):
     """SHOW NAMESPACES, SCHEMAS or DATABASES; without a name those of the current catalog."""
 
     inside: Name = ()
     like: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCurrent:
+class ShowCurrent(Struct, frozen=True):
     """SHOW CURRENT NAMESPACE."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRelations:
+class ShowRelations(Struct, frozen=True):
     """SHOW TABLES or SHOW VIEWS; without a name those of the current namespace."""
 
     views: bool
@@ -39,38 +35,33 @@ class ShowRelations:
     like: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowColumns:
+class ShowColumns(Struct, frozen=True):
     """SHOW COLUMNS of a table; `inside` is the namespace that the statement names apart."""
 
     table: Name
     inside: Name = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCreate:
+class ShowCreate(Struct, frozen=True):
     """SHOW CREATE TABLE."""
 
     table: Name
 
 
-@dataclass(frozen=True, slots=True)
-class ShowProperties:
+class ShowProperties(Struct, frozen=True):
     """SHOW TBLPROPERTIES; all of them, or the one of that key."""
 
     table: Name
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowPartitions:
+class ShowPartitions(Struct, frozen=True):
     """SHOW PARTITIONS."""
 
     table: Name
 
 
-@dataclass(frozen=True, slots=True)
-class ShowFunctions:
+class ShowFunctions(Struct, frozen=True):
     """SHOW FUNCTIONS; `scope` is ALL, SYSTEM or USER."""
 
     scope: str = "ALL"
@@ -78,8 +69,7 @@ class ShowFunctions:
     like: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeTable:
+class DescribeTable(Struct, frozen=True):
     """DESCRIBE TABLE; with `column` that column alone."""
 
     table: Name
@@ -87,46 +77,40 @@ class DescribeTable:
     column: Name = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeNamespace:
+class DescribeNamespace(Struct, frozen=True):
     """DESCRIBE NAMESPACE."""
 
     name: Name
     extended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeQuery:
+class DescribeQuery(Struct, frozen=True):
     """DESCRIBE QUERY; `sql` is the query."""
 
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class UseNamespace:
+class UseNamespace(Struct, frozen=True):
     """USE; if `namespace`, the first part isn't a catalog's name."""
 
     name: Name
     namespace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UseCatalog:
+class UseCatalog(Struct, frozen=True):
     """SET CATALOG."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetKey:
+class SetKey(Struct, frozen=True):
     """SET of one setting; without a value it shows it."""
 
     key: str
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainQuery:
+class ExplainQuery(Struct, frozen=True):
     """EXPLAIN of a query, in Spark's default form."""
 
     sql: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.query.catalog_statements import nodes
 from accelerator.query.catalog_statements.listings import texts
@@ -25,8 +25,7 @@ SHUFFLE = "spark.sql.shuffle.partitions"
 _COUNT = re.compile(r"[1-9]\d{0,5}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(Struct, frozen=True):
     """A test of values that may be set here, and the default."""
 
     takes: Callable[[str], bool]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.iceberg import Lake
 from accelerator.iceberg.catalogs.views import ViewDefinition
@@ -21,8 +20,7 @@ _ORDERED_MAX = 4
 _RESERVED = ("comment", "owner", "engine_version", "create_engine_version")
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogView:
+class CatalogView(Struct, frozen=True):
     """A view by its full name."""
 
     full: Name

@@ -6,7 +6,8 @@ Promise: it raises only what Spark raises for the same statement; what isn't sur
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from accelerator.errors import (
     AcceleratorError,

@@ -8,11 +8,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.segments.checksums import check
 from accelerator.common.arrow.spark_types import conform, is_known
@@ -104,8 +105,7 @@ def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
     return conform(answer, [n or "" for n in plan.names], types)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """What a cover's text takes beside segment files, by name: Arrow tables, scans of data files.
 
     `copies` are of some of the tables.
@@ -293,8 +293,7 @@ def _answer(
     return engine.run(last.sql, last.tables, tag=tag, bytes_max=bytes_max)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """A text, and the tables that it reads."""
 
     sql: str

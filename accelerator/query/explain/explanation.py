@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlglot.errors import SqlglotError
 
+from accelerator.common.records import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.engines.choice import Estimate
 from accelerator.planning.plans import Plan
@@ -46,8 +47,7 @@ OF_DEFINITION = frozenset(
 """What another cube mends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Able:
+class Able(Struct, frozen=True):
     """A candidate that answers too, and what it would read."""
 
     name: str
@@ -60,8 +60,7 @@ class Able:
         return f"{self.name} ({size(self.bytes)}{raw})"
 
 
-@dataclass(frozen=True, slots=True)
-class Unable:
+class Unable(Struct, frozen=True):
     """Candidates that don't answer for one reason; without names it holds for all."""
 
     names: tuple[str, ...]
@@ -92,8 +91,7 @@ class Unable:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A statement by which this one would be answered from a cube.
 
     Its build reads `reads` bytes once. Then about `then` bytes answer, where that is known.
@@ -115,8 +113,7 @@ class Suggestion:
         return f"{told}; then about {size(self.then)} answer instead of {size(now)}"
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """What EXPLAIN ANALYZE has seen: the answer's figures, and milliseconds by stage."""
 
     rows: int
@@ -146,8 +143,7 @@ class Ran:
         return {"rows": self.rows, "metrics": self.metrics.to_dict(), "stages_ms": stages}
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The facts of one statement's plan. `plain` is what plain Spark would read at most."""
 
     sql: str
@@ -326,12 +322,12 @@ class Explanation:
             "statement": self.sql,
             **self.plan.to_dict(),
             "bytes_read": self.bytes,
-            "plain": None if self.plain is None else asdict(self.plain),
-            "estimate": None if self.estimate is None else asdict(self.estimate),
+            "plain": None if self.plain is None else as_dict(self.plain),
+            "estimate": None if self.estimate is None else as_dict(self.estimate),
             "steps": [one.to_dict() for one in self.plan.steps()],
             "rests_on": self.plan.rests_on(),
-            "also_can": [asdict(one) for one in self.able()],
-            "cannot": [asdict(one) for one in self.unable()],
+            "also_can": [as_dict(one) for one in self.able()],
+            "cannot": [as_dict(one) for one in self.unable()],
             "ran": None if self.ran is None else self.ran.to_dict(),
         }
 

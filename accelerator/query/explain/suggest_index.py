@@ -7,9 +7,9 @@ column with constants count; the suggestion is for the first column without an i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlglot import exp
 
 from accelerator.errors import AcceleratorError
@@ -26,8 +26,7 @@ _ORDERED: tuple[type[exp.Expr], ...] = (exp.Between, exp.GT, exp.GTE, exp.LT, ex
 _SEARCHES: tuple[type[exp.Expr], ...] = (exp.Contains, exp.ILike, exp.Like, exp.RegexpLike)
 
 
-@dataclass(frozen=True, slots=True)
-class SuggestedIndex:
+class SuggestedIndex(Struct, frozen=True):
     """An index that isn't there, on a column of a predicate."""
 
     kind: str

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from accelerator.engines.session_settings import SessionContext
@@ -23,8 +23,7 @@ from rewrite.reason import DeclinedError
 _log = logging.getLogger("accelerator")
 
 
-@dataclass(frozen=True, slots=True)
-class ScanEstimate:
+class ScanEstimate(Struct, frozen=True):
     """What a query would read of its tables' files at most."""
 
     bytes: int = 0
@@ -32,8 +31,7 @@ class ScanEstimate:
     rows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class QueriedTable:
+class QueriedTable(Struct, frozen=True):
     """A table of the query that is an Iceberg table here."""
 
     use: TableReference

@@ -7,7 +7,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.common.interrupts import interruptible, looking
 from accelerator.engines.duckdb.engine import DuckDBEngine
@@ -17,8 +18,7 @@ from accelerator.errors import CancelledError, ConfigError, StatementTimeoutErro
 _INSIST_S = 0.2
 
 
-@dataclass(slots=True)
-class _Limit:
+class _Limit(Struct):
     """Of one statement: the tags that ran under it, whether its time is up and it has ended."""
 
     tags: set[str] = field(default_factory=set)

@@ -6,9 +6,10 @@ answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from accelerator.common.config.config import Config
 from accelerator.common.stage_timer import staged
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
     from accelerator.store.journals.run import Every
 
 
-@dataclass(frozen=True)
-class Services:
+class Services(Struct, frozen=True, dict=True):
     """Of one session; threads share it. What is costly is made when it's first asked for."""
 
     config: Config

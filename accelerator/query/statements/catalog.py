@@ -7,9 +7,10 @@ rely on the columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from accelerator.query.statements import nodes
 
@@ -29,8 +30,7 @@ _INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_s
 _FOLLOWED = " refresh string, lag_s double, last_run time, last_error string, progress string"
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True, dict=True):
     """One statement. `always`: no statement of Spark's begins with its words, whatever its table.
 
     Error hints show the example, and the reference page has a section for each.

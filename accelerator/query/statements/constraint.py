@@ -7,8 +7,9 @@ constraint's `problem`. Columns are found by field id, so renaming one changes n
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from accelerator.errors import UNFIT
 from rewrite.errors import AcceleratorError
@@ -27,8 +28,7 @@ WORDS: dict[Kind, str] = {
 _NEWEST = At()
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """A declared key. `problem` says why it means nothing any more, e.g. since a column is gone.
 
     `kind` is `unknown` only where the property can't be read.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import (

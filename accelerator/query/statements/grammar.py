@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Literal
 
+from msgspec.structs import replace
 from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError, StatementTooDeepError

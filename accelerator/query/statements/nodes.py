@@ -7,8 +7,9 @@ their text goes to Spark, which has some of the words too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from accelerator.query.statements.constraint import Constraint
 from accelerator.query.statements.errors import NotBuiltError
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 TableName = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateCube:
+class CreateCube(Struct, frozen=True):
     """CREATE CUBE; `select_sql` is as written. The cube's id is a new one, unless it's given."""
 
     name: str
@@ -31,15 +31,13 @@ class CreateCube:
     cube_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateCube:
+class EstimateCube(Struct, frozen=True):
     """EXPLAIN CREATE CUBE: what the cube would take; none is created."""
 
     cube: CreateCube
 
 
-@dataclass(frozen=True, slots=True)
-class CreateIndex:
+class CreateIndex(Struct, frozen=True):
     """CREATE INDEX; `options` as written, numbers as numbers. Its id is a new one, if not given."""
 
     name: str
@@ -53,46 +51,40 @@ class CreateIndex:
     index_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildIndex:
+class BuildIndex(Struct, frozen=True):
     """BUILD INDEX."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class DropIndex:
+class DropIndex(Struct, frozen=True):
     """DROP INDEX."""
 
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetCubeRefresh:
+class SetCubeRefresh(Struct, frozen=True):
     """ALTER CUBE … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
     when: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetIndexRefresh:
+class SetIndexRefresh(Struct, frozen=True):
     """ALTER INDEX … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
     when: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowIndexes:
+class ShowIndexes(Struct, frozen=True):
     """SHOW INDEXES, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCoverage:
+class ShowCoverage(Struct, frozen=True):
     """SHOW COVERAGE of the cube or index `of` that has the name, or of all of a table's."""
 
     of: Literal["cube", "index"] | None = None
@@ -100,52 +92,45 @@ class ShowCoverage:
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuildCube:
+class BuildCube(Struct, frozen=True):
     """BUILD CUBE."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class BuildAll:
+class BuildAll(Struct, frozen=True):
     """BUILD ALL ON: every cube whose fact table this is, and every index of it."""
 
     table: TableName
 
 
-@dataclass(frozen=True, slots=True)
-class BuildStatistics:
+class BuildStatistics(Struct, frozen=True):
     """BUILD STATISTICS ON: of these columns, or of all that can be; names as written."""
 
     table: TableName
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DropStatistics:
+class DropStatistics(Struct, frozen=True):
     """DROP STATISTICS ON: every file of statistics of the table, whoever made it."""
 
     table: TableName
 
 
-@dataclass(frozen=True, slots=True)
-class CompactCube:
+class CompactCube(Struct, frozen=True):
     """COMPACT CUBE."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PublishCube:
+class PublishCube(Struct, frozen=True):
     """PUBLISH CUBE; `table` None leaves the choice of a name to the session."""
 
     name: str
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DropCube:
+class DropCube(Struct, frozen=True):
     """DROP CUBE; `force` leaves nothing in the recycle bin."""
 
     name: str
@@ -153,45 +138,39 @@ class DropCube:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UndropCube:
+class UndropCube(Struct, frozen=True):
     """UNDROP CUBE; `new_name` None is the name that it had."""
 
     name: str
     new_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRecycleBin:
+class ShowRecycleBin(Struct, frozen=True):
     """SHOW RECYCLE BIN, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowCubes:
+class ShowCubes(Struct, frozen=True):
     """SHOW CUBES, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowStatistics:
+class ShowStatistics(Struct, frozen=True):
     """SHOW STATISTICS ON: what metadata says of a table and its columns."""
 
     table: TableName
 
 
-@dataclass(frozen=True, slots=True)
-class ShowQueries:
+class ShowQueries(Struct, frozen=True):
     """SHOW QUERIES: the newest statements of the query log; `hours` None: however old."""
 
     hours: float | None = None
     limit: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Analyze:
+class Analyze(Struct, frozen=True):
     """ANALYZE: what the query log advises for a table; None: for all of them.
 
     `options` as written, numbers as numbers.
@@ -201,22 +180,19 @@ class Analyze:
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRecommendations:
+class ShowRecommendations(Struct, frozen=True):
     """SHOW RECOMMENDATIONS, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowAdviceResults:
+class ShowAdviceResults(Struct, frozen=True):
     """SHOW ADVICE RESULTS, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyRecommendations:
+class ApplyRecommendations(Struct, frozen=True):
     """APPLY RECOMMENDATION of that id, or all that are open for a table.
 
     `chosen` fixes what it does, so that what is done is what rights were checked for.
@@ -227,15 +203,13 @@ class ApplyRecommendations:
     chosen: tuple[Recommendation, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowConstraints:
+class ShowConstraints(Struct, frozen=True):
     """SHOW CONSTRAINTS, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddConstraint:
+class AddConstraint(Struct, frozen=True):
     """ADD CONSTRAINT; `enforced` without NOT ENFORCED, which `constraints.add` refuses."""
 
     table: TableName
@@ -243,8 +217,7 @@ class AddConstraint:
     enforced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropConstraint:
+class DropConstraint(Struct, frozen=True):
     """DROP CONSTRAINT."""
 
     table: TableName
@@ -252,16 +225,14 @@ class DropConstraint:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ValidateConstraint:
+class ValidateConstraint(Struct, frozen=True):
     """VALIDATE CONSTRAINT."""
 
     table: TableName
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddRelateColumn:
+class AddRelateColumn(Struct, frozen=True):
     """ADD RELATE COLUMN; `source` is the attribute behind its table's name, as written.
 
     `equalities` are those of ON; `name` is the attribute's own where it's empty. Where `expression`
@@ -275,8 +246,7 @@ class AddRelateColumn:
     expression: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DropRelateColumn:
+class DropRelateColumn(Struct, frozen=True):
     """DROP RELATE COLUMN."""
 
     table: TableName
@@ -284,15 +254,13 @@ class DropRelateColumn:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRelateColumns:
+class ShowRelateColumns(Struct, frozen=True):
     """SHOW RELATE COLUMNS, of all tables or of one."""
 
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumTable:
+class VacuumTable(Struct, frozen=True):
     """VACUUM of what the store has of a table; `hours` None is the session's setting.
 
     With `snapshots` the table's own old snapshots go first.
@@ -305,8 +273,7 @@ class VacuumTable:
     snapshots: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizeTable:
+class OptimizeTable(Struct, frozen=True):
     """OPTIMIZE … BY: `keys` are names of columns, and whether each is descending.
 
     `options` as written, numbers as numbers.
@@ -318,38 +285,33 @@ class OptimizeTable:
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainAccelerate:
+class ExplainAccelerate(Struct, frozen=True):
     """EXPLAIN ACCELERATE of a query."""
 
     query: Query
     format: Literal["text", "json"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainAnalyze:
+class ExplainAnalyze(Struct, frozen=True):
     """EXPLAIN ANALYZE of a query, which runs it."""
 
     query: Query
     format: Literal["text", "json"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainWhyNot:
+class ExplainWhyNot(Struct, frozen=True):
     """EXPLAIN WHY NOT of a query."""
 
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(Struct, frozen=True):
     """VERIFY: the query is run both ways and compared."""
 
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
-class NotBuilt:
+class NotBuilt(Struct, frozen=True):
     """A statement that is planned; `table` None where its words alone make it ours."""
 
     what: str
@@ -363,8 +325,7 @@ class NotBuilt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`.
 
     One that is `translated` was written in another dialect. Where a client's names were completed,
@@ -381,8 +342,7 @@ class Query:
     timed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Struct, frozen=True):
     """Anything else; it goes to Spark untouched."""
 
     sql: str

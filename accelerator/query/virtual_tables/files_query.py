@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from accelerator.common.arrow.spark_types import arrow_type, conform

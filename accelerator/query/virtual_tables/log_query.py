@@ -8,13 +8,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from sqlglot import exp
 
 from accelerator.common.arrow.spark_types import arrow_type as arrow_type_of
@@ -210,8 +210,7 @@ def _conformed(found: pa.Table, piece: LogSelect, read: Sequence[pa.Table]) -> p
     return pa.table(made, names=[name for name, _ in piece.outputs])
 
 
-@dataclass(frozen=True, slots=True)
-class Viewed:
+class Viewed(Struct, frozen=True):
     """A query's text with a view in place of the log; `is_cut`: it has not all rows."""
 
     sql: str

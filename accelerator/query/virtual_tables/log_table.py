@@ -6,8 +6,8 @@ A catalog that is called `system`, or `System`, has its own tables: then there i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import TokenType, exp
 
 from accelerator.store.journals.query_log.record import COLUMNS, Kind
@@ -75,8 +75,7 @@ def mentions(tree: exp.Expression) -> Iterator[exp.Table]:
                 yield table
 
 
-@dataclass(frozen=True, slots=True)
-class LogTableSpan:
+class LogTableSpan(Struct, frozen=True):
     """Where the name stands in a text, its `end` behind it; whether one of its own may follow."""
 
     start: int

@@ -7,9 +7,11 @@ budgets. What was left out, and why, is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import (
     AcceleratorError,
@@ -49,8 +51,7 @@ _OfFact = tuple[dict[str, tuple[CubeCandidate, float]], list[WorkloadQuery]]
 """Candidates by name, with what the blocks take that want each; the blocks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdviceBudget:
+class AdviceBudget(Struct, frozen=True, kw_only=True):
     """What all cubes and indexes of the analyzed tables may take, and how the log is read.
 
     `bytes` of them, those of existing ones too; `build_minutes` of builds and rewrites. The log of

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _STEPS_MAX = 500_000
 """Options that the search looks at, each as often as it does: a second or two."""
@@ -21,8 +22,7 @@ _ROUNDS_MAX = 24
 _EPSILON = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """What may be taken. `saves` is by question, so many ms; `fixed` ones are taken anyway.
 
     `bytes` and `build_s` are what it takes from the budgets; 0 or more.
@@ -35,8 +35,7 @@ class Option:
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenOptions:
+class ChosenOptions(Struct, frozen=True):
     """The options that are taken, by name, and what they save together.
 
     `is_best`: nothing saves more within the budgets.
@@ -79,8 +78,7 @@ def choose(
     return ChosenOptions(names, saved([*fixed, *picked]), is_best)
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
+class _Left(Struct, frozen=True):
     """What is left of the budgets."""
 
     bytes: float

@@ -8,8 +8,9 @@ what it can't have is measured here, on the Star Schema Benchmark at scales 0.1 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import log2
+
+from msgspec import Struct
 
 from accelerator.common.arrow.spark_types import row_width
 from accelerator.iceberg import PinnedTable
@@ -122,8 +123,7 @@ def order_seconds(table_bytes: float, *, is_used: bool) -> float:
     return _SPARK_S + table_bytes / _REWRITTEN_PER_S + again
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRates:
+class ReadRates(Struct, frozen=True):
     """What a byte takes that is read raw, as this workload has measured it."""
 
     raw_ms_per_byte: float

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pydantic import TypeAdapter
 
 from accelerator.common.config.value_kinds import Bytes

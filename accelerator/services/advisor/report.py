@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class AppliedStep:
+from accelerator.common.records import as_dict
+
+
+class AppliedStep(Struct, frozen=True):
     """One thing that was done, or that failed by `error`, in so many seconds."""
 
     id: str
@@ -20,8 +22,7 @@ class AppliedStep:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
+class Advised(Struct, frozen=True):
     """One run: `advised` recommendations, those applied, and how many weren't, by reason.
 
     `left`: some are for the next run. `promised_ms` and `gain_ms` a day are sums over what was
@@ -43,7 +44,7 @@ class Advised:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self)
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Advised:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import StoreError
 from accelerator.services.advisor.apply.record import TIMED_COLUMNS, raw_medians
@@ -54,8 +56,7 @@ _VERDICTS = {True: "pays", False: "doesn't pay"}
 """Without one, the log has too few runs, or the trial goes on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdviceResult:
+class AdviceResult(Struct, frozen=True, kw_only=True):
     """One recommendation that was applied, and what the log has of it since.
 
     `status`: `in use`, `dropped`, `begun`, `failed`, of a drop `done` or `brought back`. `name` is
@@ -87,8 +88,7 @@ class AdviceResult:
         return self.status == "in use"
 
 
-@dataclass(frozen=True, slots=True)
-class TrialPeriod:
+class TrialPeriod(Struct, frozen=True):
     """When it's told that a cube doesn't pay: after so many days, and statements of any kind.
 
     It doesn't where it spares less than that `share` of what was promised.
@@ -292,8 +292,7 @@ class Results:
         return merged_bytes(table.of(live.id))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
+class _Ran(Struct, frozen=True):
     """One finished statement: when, its shape, how long it took, by how many it was answered.
 
     `is_first`: its process began with it.

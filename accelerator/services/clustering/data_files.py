@@ -6,8 +6,9 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.artifacts.relate.index_validity import key_columns
 from accelerator.artifacts.relate.lookup import Lookup
@@ -39,8 +40,7 @@ _FUNCTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Optimized:
+class Optimized(Struct, frozen=True):
     """The files that were rewritten, what was written, and the snapshot of the commit."""
 
     files_before: int

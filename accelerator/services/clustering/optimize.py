@@ -8,8 +8,9 @@ runs, until `full` makes one of all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.common.progress import Progress, SilentProgress
 from accelerator.engines.spark.lazy_engine import require_spark
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _FIGURES = ("files_before", "files_after", "bytes_before", "bytes_after", "rows")
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteDue:
+class RewriteDue(Struct, frozen=True):
     """The files of a pinned table that OPTIMIZE rewrites, in which order."""
 
     pinned: PinnedTable

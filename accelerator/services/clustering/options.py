@@ -5,7 +5,7 @@ Needs no Spark, so that who only asks what an order would do can ask it here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from accelerator.artifacts.relate.path import check, named, path_of
 from accelerator.errors import ClusteringError, UnknownColumnError, no_column
@@ -22,8 +22,7 @@ _TARGET = "write.target-file-size-bytes"
 _DIMENSIONS_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizeOptions:
+class OptimizeOptions(Struct, frozen=True):
     """The options of OPTIMIZE; sizes in bytes, `file` 0 if it isn't given."""
 
     file: int = 0

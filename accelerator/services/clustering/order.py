@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from accelerator.artifacts.relate.path import Path
 from accelerator.errors import UNFIT
@@ -26,8 +27,7 @@ _ID_BYTES = 8
 Curve = Literal["sort", "zorder", "hilbert"]
 
 
-@dataclass(frozen=True, slots=True)
-class OrderKey:
+class OrderKey(Struct, frozen=True):
     """A column of the order; `path` leads to it where it's a relate column.
 
     NULLs stand first, and last where `descending`, as Spark sorts.
@@ -45,8 +45,7 @@ class OrderKey:
         return "double" if self.type.startswith("decimal") else self.type
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What rows are ordered by: one column after the other, or along a curve through all."""
 
     table_uuid: str

@@ -7,13 +7,13 @@ Of a sample few bounds are taken, so that they can be kept, and later rows ranke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from indexes.domains import BYTES, FLOAT64, domain_of, to_domain
 
@@ -22,8 +22,7 @@ _BYTES, _BYTES_MAX = 64, 1_024
 """Of a longer text the beginning is a bound, as far as it differs from the one before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Bounds in their order, and how many rows of a sample stand below each.
 
     Bounds are values of the sample, all of them where these are few, else ones between which alike

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.engines.spark.file_selection import file_tasks, pinned_metadata
 from accelerator.engines.spark.jvm.classes import Jvm
@@ -37,8 +38,7 @@ _KEY = "encryption.key-id"
 _CHANGED = ("ValidationException", "CommitFailedException")
 
 
-@dataclass(frozen=True, slots=True)
-class NewFiles:
+class NewFiles(Struct, frozen=True):
     """What was written: data files, their bytes and rows."""
 
     files: int

@@ -7,10 +7,10 @@ lost or doubled. They, and what else the order needs, are dropped before anythin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct, field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf
@@ -27,8 +27,7 @@ _SAMPLED = 50_000
 _SEED = 7
 
 
-@dataclass(frozen=True, slots=True)
-class RowLayout:
+class RowLayout(Struct, frozen=True):
     """How rows are to lie: in so many parts, each of whole partitions or of a part of one."""
 
     order: Order

@@ -7,8 +7,9 @@ of `rewrite/reason.py`. No data file is read, and nothing of the store is change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from accelerator.iceberg import PinnedTable
 from accelerator.store import CubeRecord, IndexRecord
@@ -25,8 +26,7 @@ CUBE = "cube"
 NOT_BUILT = Declined("not_built")
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactCoverage:
+class ArtifactCoverage(Struct, frozen=True):
     """What a cube or an index covers of a table at one snapshot.
 
     `segments` are by file the paths of what covers it: a segment, a sidecar or a bundle. Other

@@ -7,10 +7,10 @@ all artifacts of a table share are made once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.errors import StatementError
 from accelerator.iceberg import PinnedTable
@@ -80,8 +80,7 @@ def _artifacts(
                 yield of_index(services, index)
 
 
-@dataclass(frozen=True, slots=True)
-class _CoveredFiles:
+class _CoveredFiles(Struct, frozen=True):
     """What is told of a state's live files, whatever covers them, in the order of `live_files`."""
 
     path: pa.Array

@@ -11,16 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from accelerator.artifacts.sidecars import records
 from accelerator.artifacts.sidecars.bundle import BundledFilters, BundlePiece, Ranges
 from accelerator.builds.sidecars.builder import BuiltIndex, IndexTarget
 from accelerator.common.interrupts import interruptible
 from accelerator.common.progress import Progress
+from accelerator.common.records import as_dict
 from accelerator.errors import (
     AcceleratorError,
     IndexDefinitionError,
@@ -153,7 +154,7 @@ def drop(statement: DropIndex, services: Services) -> list[str]:
 
 
 def _rows(*built: BuiltIndex) -> list[dict[str, Any]]:
-    return [asdict(one) | {"files_skipped": one.skipped} for one in built]
+    return [as_dict(one) | {"files_skipped": one.skipped} for one in built]
 
 
 def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:

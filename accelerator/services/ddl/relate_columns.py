@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.declaration import (
     NO_FIELD,
@@ -161,8 +163,7 @@ def _table(pin: Pin, name: TableName, *, listed: bool = False) -> PinnedTable:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """A column in ON: the place of its table among those that the statement names."""
 
     table: int

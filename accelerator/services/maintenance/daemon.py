@@ -11,9 +11,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
+
+from accelerator.common.records import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.services.runner import DueTasks, Outcome, Reported, Runner, Service
 from accelerator.store import Report, Store, VacuumLine
@@ -24,8 +26,7 @@ from rewrite.identifiers.qualified_name import parts_of
 _FULL = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When rounds begin: so many seconds after one another, sooner or later by a random share.
 
     `full_every`: each how manieth round looks for orphans too, the first one among them; 0: none.
@@ -48,8 +49,7 @@ class Schedule:
         return self.full_every > 0 and round_ % self.full_every == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Vacuumed:
+class Vacuumed(Struct, frozen=True):
     """One table's vacuum; `table` is its name where a cube tells, else its uuid.
 
     `files` and `bytes` are what was deleted; `error` says why it ended early, if it did, and `code`
@@ -68,11 +68,10 @@ class Vacuumed:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self)
+        return as_dict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRound:
+class FinishedRound(Struct, frozen=True):
     """A round that came to its end, in so many seconds.
 
     `tables` are those that the store has, `binned` the cubes in the recycle bin afterwards; None

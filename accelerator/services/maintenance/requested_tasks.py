@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from accelerator.common.config import refresh_schedule
 from accelerator.iceberg import PinnedTable
@@ -32,8 +33,7 @@ _LOOK_S, _KEEP_S = 0.2, 1.0
 Work = Callable[[Reported, threading.Event], Outcome]
 
 
-@dataclass(slots=True)
-class Requested:
+class Requested(Struct):
     """The task, and the service that has it alone.
 
     `outcome` is how it went; None where it wasn't due, or another process does it.

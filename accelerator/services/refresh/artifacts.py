@@ -6,8 +6,9 @@ import hashlib
 import logging
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.common.config import refresh_schedule
@@ -32,8 +33,7 @@ Name = tuple[str, ...]
 FileKey = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Lacks:
+class Lacks(Struct, frozen=True):
     """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms.
 
     `published`: it lacks none, and the table that it's published as is behind.
@@ -49,8 +49,7 @@ class Lacks:
         return bool(self.files) or self.published
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Struct, frozen=True):
     """A cube or an index, by its record, and when it's refreshed."""
 
     record: CubeRecord | IndexRecord

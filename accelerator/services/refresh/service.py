@@ -11,9 +11,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
+from accelerator.common.records import as_dict
 from accelerator.errors import (
     AcceleratorError,
     CancelledError,
@@ -38,8 +40,7 @@ _ELSEWHERE_S = 5.0
 _TROUBLE_MAX_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
+class Refreshed(Struct, frozen=True):
     """One run: `files` were built, `twice` by another process as well, `left` tells of a next one.
 
     `lag_s` is the artifact's afterwards; `error` says why it failed, `code` is that error's.
@@ -58,7 +59,7 @@ class Refreshed:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self)
+        return as_dict(self)
 
 
 class RefreshWatch(Protocol):
@@ -73,8 +74,7 @@ class RefreshWatch(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Followed:
+class _Followed(Struct):
     """What is known of one artifact.
 
     `looked` is the state, and the version of the table's store, that `lacks` is of; None there: it

@@ -13,9 +13,10 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from accelerator.common.progress import Progress
 from accelerator.common.safe_files import sync_directory, write_synced
@@ -60,8 +61,7 @@ _GONE_OR_DAMAGED = (FileNotFoundError, ValueError)
 """What won't be better when it's tried again."""
 
 
-@dataclass(slots=True)
-class BuiltStatistics:
+class BuiltStatistics(Struct):
     """What was done. `mode`: `whole`, `incremental`, or `current` where nothing had to be done.
 
     `files` are those of the snapshot; `bytes` those of the file that was written, at `path`.
@@ -80,8 +80,7 @@ class BuiltStatistics:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _ColumnsToRead:
+class _ColumnsToRead(Struct, frozen=True):
     """Columns that are read over the same files, and what is known of them before."""
 
     columns: Sequence[SketchedColumn]

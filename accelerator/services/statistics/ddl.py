@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accelerator.common.progress import Progress, SilentProgress
+from accelerator.common.records import as_dict
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from accelerator.query.statements.definitions import no_such_table
@@ -36,7 +36,7 @@ def build_statistics(
 
 def run_build(statement: BuildStatistics, services: Services) -> list[dict[str, Any]]:
     """Its answer's one row."""
-    return [asdict(build_statistics(statement, services))]
+    return [as_dict(build_statistics(statement, services))]
 
 
 def run_drop(statement: DropStatistics, services: Services) -> list[dict[str, Any]]:

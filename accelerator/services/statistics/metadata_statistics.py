@@ -7,11 +7,11 @@ and what can't be bounded is NULL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from accelerator.common.arrow.spark_types import typed
 from accelerator.iceberg import PinnedTable
@@ -21,8 +21,7 @@ from indexes.bounds import UNKNOWN, Flags, flags
 from rewrite.facts import ColumnFacts
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A number or a value as text; None is unknown. `exact`: else it's a bound."""
 
     value: Any

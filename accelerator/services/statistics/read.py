@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import BinaryIO, cast
+
+from msgspec import Struct, field
 
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
@@ -31,8 +32,7 @@ _FILES_MAX = 32
 _DIGITS_MAX = 18
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSketches:
+class ReadSketches(Struct, frozen=True):
     """A column's sketches, and the snapshot that they are of; `pinned`: the pinned one."""
 
     sketches: ColumnSketches
@@ -40,8 +40,7 @@ class ReadSketches:
     pinned: bool
 
 
-@dataclass(slots=True)
-class TableSketches:
+class TableSketches(Struct):
     """Sketches by field id, and what was passed over, in words."""
 
     columns: dict[int, ReadSketches] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.common.arrow.spark_types import is_known, row_width
 from accelerator.common.progress import Progress
@@ -29,8 +29,7 @@ _FAILS = (OSError, ValueError, KeyError, TypeError, pa.ArrowException)
 """What reading damaged files, or files that have gone, raises."""
 
 
-@dataclass(slots=True)
-class Sketching:
+class Sketching(Struct):
     """What was made of the rows: by field id, with what was read."""
 
     columns: dict[int, ColumnSketches]
@@ -39,8 +38,7 @@ class Sketching:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupColumns:
+class _GroupColumns(Struct, frozen=True):
     """Some columns of one row group."""
 
     file: OpenFile

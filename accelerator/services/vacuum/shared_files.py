@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from accelerator.errors import UNFIT, AcceleratorError, CancelledError, VacuumRefusedError
 from accelerator.iceberg.catalogs.readers import CatalogReader, CatalogSettings
@@ -51,8 +52,7 @@ class FileReferences(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class LakeCatalogs:
+class LakeCatalogs(Struct, frozen=True):
     """The catalogs of a session. `listed` lists the tables of one that only Spark can list."""
 
     readers: Mapping[str, CatalogReader]

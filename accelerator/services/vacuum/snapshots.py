@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import VacuumRefusedError
@@ -41,8 +42,7 @@ _WHAT = {
 }
 
 
-@dataclass
-class ExpiryReport:
+class ExpiryReport(Struct):
     """What was done, or would be by a dry run: lines of a report, and ids of snapshots."""
 
     dry_run: bool

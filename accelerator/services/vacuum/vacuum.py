@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from accelerator.artifacts.segments.checksums import CHECKSUM, altered
 from accelerator.common.config.config import Config
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 _LEFT_MS = 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumScope:
+class VacuumScope(Struct, frozen=True):
     """How much one vacuum does. `hours` None: the session's setting, and the table's own rule."""
 
     full: bool = False

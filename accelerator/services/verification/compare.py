@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -54,8 +55,7 @@ _UNCUT_MAX = 1_000_000
 """Rows without a limit that are taken into memory to be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """Whether both answers are equal; `differences` are sentences.
 
     `equal` is None where the answers differ and both may be right: `undecided` says why.
@@ -97,8 +97,7 @@ class Verification:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Both:
+class _Both(Struct, frozen=True):
     """Both answers to a query; `sorted_by` of the last columns are the keys of a plan of rows."""
 
     sql: str
@@ -116,8 +115,7 @@ class _Both:
         return {*metrics.cubes, *metrics.indexes}
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """What differs, and why that's no verdict; `wrong` are the answers in which it shows."""
 
     differences: Sequence[str]

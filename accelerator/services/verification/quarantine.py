@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.planning.plans import Plan
@@ -28,8 +28,7 @@ _SUSPECTS_MAX = 32
 Artifact = CubeRecord | IndexRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """An answer that differs from plain Spark's, whose text is `sql`.
 
     `differs` says whether another answer to the same text does as well, `at` in which of its
@@ -43,8 +42,7 @@ class Wrong:
     same_state: Callable[[Plan], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Culprits:
+class Culprits(Struct, frozen=True):
     """What makes an answer wrong; where that's nothing, `unknown` is a sentence of why."""
 
     found: tuple[Artifact, ...] = ()

@@ -12,10 +12,12 @@ import queue
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from accelerator.common.records import as_dict
 from rewrite.client import SPARK
 
 if TYPE_CHECKING:
@@ -29,8 +31,7 @@ _AGAIN_S = 0.05
 _INTERRUPTED_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A query whose answers differed: `accelerated` is the plan as JSON values, `plain` Spark's.
 
     `disabled` are the cubes and indexes that were switched off for it, by kind and name; where
@@ -131,5 +132,5 @@ class Sampling:
         told = outcome.differences, plan.to_dict(), plain
         found = Difference(sql, *told, outcome.disabled, outcome.unattributed)
         self.found.append(found)
-        _log.error("an answer differs from plain Spark's: %s", json.dumps(asdict(found)))
+        _log.error("an answer differs from plain Spark's: %s", json.dumps(as_dict(found)))
         return outcome

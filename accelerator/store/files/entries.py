@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # A file as it's written, before it gets its name; see `LocalFiles.create`.
 _DRAFT = re.compile(r".+#\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """A file: its path under the root, its bytes, and the storage's time of writing it."""
 
     path: str

@@ -12,15 +12,18 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.common.json_checks import MANY_MAX, TEXT_MAX
 from accelerator.common.json_checks import count as _count
 from accelerator.common.json_checks import number as _number
 from accelerator.common.json_checks import some as _some
 from accelerator.common.json_checks import text as _text
+from accelerator.common.records import as_dict
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles
@@ -55,8 +58,7 @@ _FIRST: tuple[Action, ...] = ("CREATE CUBE", "DROP CUBE")
 _NEEDS_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True):
     """One thing to do. `id` follows from what it does, so the same one has the same.
 
     `table` is the fact's full name. `gain_ms` is what it spares in a day beside the others that are
@@ -98,8 +100,7 @@ class Recommendation:
         return self.cube or self.index or self.relate
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One analysis. `scope` is the table's uuid, empty of all tables.
 
     `statements` were looked at, of the last `days` of the log; `left_out` says how many gave
@@ -129,7 +130,7 @@ class Advice:
 
 def encoded(advice: Advice) -> bytes:
     """The file's bytes."""
-    return json.dumps({"version": VERSION, **asdict(advice)}, ensure_ascii=True).encode()
+    return json.dumps({"version": VERSION, **as_dict(advice)}, ensure_ascii=True).encode()
 
 
 def decoded(data: bytes) -> Advice:

@@ -21,8 +21,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
@@ -52,16 +53,14 @@ _NAME = re.compile(r"(0{8}\d{12})(?:-(\d{1,9}|end|stop))?\.json", re.ASCII)
 """Of later epochs nothing is believed: a claim behind them couldn't be followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskProgress:
+class TaskProgress(Struct, frozen=True):
     """How far a task is: data files or other units; `total` 0: not known yet."""
 
     done: int = 0
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The newest claim of a key. `last` is what its end said, or the end before it.
 
     `deaths` counts the claims before it, in a row, that nobody ended. `mark` changes whenever its
@@ -82,8 +81,7 @@ class Seen:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(Struct, frozen=True):
     """The files of one key by epoch: which has a claim, the newest prolongation, an end."""
 
     claims: frozenset[int]

@@ -13,11 +13,14 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from accelerator.common.json_checks import count, number, some, text
+from accelerator.common.records import as_dict
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.medians import MedianRange
@@ -48,8 +51,7 @@ STATES: tuple[State, ...] = ("begun", "done", "failed")
 ACT_KINDS: tuple[ActKind, ...] = ("dropped", "undropped", "altered")
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedAdvice:
+class AppliedAdvice(Struct, frozen=True):
     """One recommendation that was applied, as it was then; `key` is the entry's own.
 
     `artifact_id` is the id of the cube or index that was made or dropped. Times are Unix time in
@@ -87,8 +89,7 @@ class AppliedAdvice:
         return self.action.startswith("DROP ")
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Struct, frozen=True):
     """A person's act on the cube or index of that id, by a statement of their own, and its time.
 
     `digest` is that of its definition, empty if that couldn't be read; `name` is the one that it
@@ -102,8 +103,7 @@ class Act:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceLedger:
+class AdviceLedger(Struct, frozen=True):
     """All that was applied, the oldest first; `number` is its file's.
 
     `raw_ms` has what a statement took without cubes and indexes, by the log's shapes: the median of
@@ -181,10 +181,10 @@ def encoded(ledger: AdviceLedger) -> bytes:
     """The file's bytes."""
     value = {
         "version": VERSION,
-        "entries": [asdict(one) for one in ledger.entries],
+        "entries": [as_dict(one) for one in ledger.entries],
         "raw_ms": dict(ledger.raw_ms),
         "raw_runs": dict(ledger.raw_runs),
-        "acts": [asdict(one) for one in ledger.acts],
+        "acts": [as_dict(one) for one in ledger.acts],
         "vain_ms": dict(ledger.vain_ms),
     }
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 RUNS_MIN = 20
 """The runs of one shape that a verdict needs, of those before and of those since."""
 
 
-@dataclass(frozen=True, slots=True)
-class MedianRange:
+class MedianRange(Struct, frozen=True):
     """The median of so many run times, and the times beside it in their order.
 
     Without any one run, or with any one run of another time, the median is within `low` and `high`.
@@ -47,8 +47,7 @@ def median_range(times: Iterable[float]) -> MedianRange | None:
     return MedianRange(len(ordered), *around)
 
 
-@dataclass(frozen=True, slots=True)
-class SparedTime:
+class SparedTime(Struct, frozen=True):
     """The milliseconds that one shape's runs spare: by medians, at least, and at most.
 
     Verdicts use `at_least` and `at_most`, which no single run can change. Too few runs for a median

@@ -5,10 +5,12 @@ Daemons, `SHOW CUBES` and whoever else asks read the same: the newest claim of t
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records import as_dict
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.journals.claims import HOLD_MS, Claims, Seen, TaskProgress
 
@@ -24,8 +26,7 @@ AHEAD_MS = 120_000
 """An end that lies further ahead was told by a clock that's wrong, and delays nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True, kw_only=True):
     """A run that came to its end; times are Unix time in milliseconds, by its process's clock.
 
     `failures` counts runs that failed in a row, this one among them; `state` names what it worked
@@ -46,7 +47,7 @@ class FinishedRun:
 
     def to_json(self) -> Json:
         """The fields as JSON values; a long error is cut."""
-        found = asdict(self)
+        found = as_dict(self)
         if self.error is not None:
             found["error"] = self.error[:_ERROR_MAX]
         return found
@@ -73,8 +74,7 @@ class FinishedRun:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRuns:
+class TaskRuns(Struct, frozen=True):
     """What is known of a task: its last run, and the one that goes on.
 
     `deaths`: processes in a row that have died over it, and `died_ms` when the newest of them was

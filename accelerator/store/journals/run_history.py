@@ -11,8 +11,9 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT
@@ -32,8 +33,7 @@ _NAME = re.compile(r"(\d{13})-(00\d{18})-([A-Za-z0-9_.\-]{1,128})\.json")
 _ID = re.compile(r"([A-Za-z0-9_.\-]{1,128}):([1-9]\d{0,17})")
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """A run that has ended; `by` is who asked for it, empty where it was done by itself."""
 
     key: str

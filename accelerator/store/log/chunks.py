@@ -13,8 +13,9 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
@@ -32,8 +33,7 @@ class Damaged(Exception):
     """A file that can't be trusted; its text says which one and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRef:
+class ChunkRef(Struct, frozen=True):
     """What a version says of a chunk; `entries` counts removals and additions alike."""
 
     name: str
@@ -52,8 +52,7 @@ class ChunkRef:
         return cls(name_of(name), whole_of(entries), whole_of(size), text_of(digest))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change of a cube's segments: `removed` go first, then `added` come, as lines of JSON."""
 
     removed: tuple[int, ...]

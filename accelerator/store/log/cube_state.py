@@ -8,10 +8,10 @@ one before isn't read or decoded again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from immutables import Map
+from msgspec import Struct
 
 from accelerator.store.log.chunks import Change, ChunkRef, Chunks, Damaged, compact_json, merged
 from accelerator.store.log.segment_map import Segments
@@ -62,12 +62,11 @@ def _common(left: tuple[ChunkRef, ...], right: tuple[ChunkRef, ...]) -> int:
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
 
 
-@dataclass(frozen=True, slots=True)
-class Inline:
+class Inline(Struct, frozen=True):
     """What stands in the version file itself: applied on top of the chunks."""
 
     removed: tuple[int, ...] = ()
-    added: Map[int, SegmentRecord] = Map()  # noqa: RUF009 - an empty Map is immutable
+    added: Map[int, SegmentRecord] = Map()
 
     def changed(self, removed: Iterable[int], added: Iterable[SegmentRecord]) -> Inline:
         """A further change on top. An id that came and went may still be in a chunk: it's kept."""

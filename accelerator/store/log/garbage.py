@@ -6,7 +6,8 @@ Pure values and their JSON; the vacuum deletes them once nobody needs an older v
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.common.json_checks import text_of, whole_of
 from accelerator.store.files.names import name_of
@@ -14,8 +15,7 @@ from accelerator.store.log.chunks import ChunkRef
 from accelerator.store.records import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Garbage:
+class Garbage(Struct, frozen=True):
     """Artifacts (paths under the root, or URIs of elsewhere), whole cubes' prefixes, chunks.
 
     A long list of artifacts stands in chunks of its own, `more`. `bytes` is what is known of the

@@ -7,9 +7,11 @@ not. The log runs a change again on the newer state when another writer was firs
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.errors import (
     CubeExistsError,
@@ -28,8 +30,7 @@ _SINCE = {"bin": 2, "indexes": 3}
 """Keys of the state that older formats haven't."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryVersion:
+class RegistryVersion(Struct, frozen=True):
     """All registered cubes, by name, as of one version; 0 is the store before its first commit.
 
     `bin` has the dropped ones that can be brought back, in the order in which they were dropped:
@@ -101,12 +102,12 @@ class RegistryVersion:
         With an id, the one of that id alone.
         """
         cube = self.named(name)
-        return self.with_update(replace(cube, id=cube_id or cube.id, **changes))  # type: ignore[arg-type]
+        return self.with_update(replace(cube, id=cube_id or cube.id, **changes))
 
     def with_index_change(self, name: str, index_id: str, **changes: str | None) -> RegistryVersion:
         """The same of an index."""
         index = self.index(name)
-        return self.with_index_update(replace(index, id=index_id or index.id, **changes))  # type: ignore[arg-type]
+        return self.with_index_update(replace(index, id=index_id or index.id, **changes))
 
     def with_cube_renamed(self, name: str, new_name: str, cube_id: str) -> RegistryVersion:
         """The cube of that id under another name, in place of the one that has it.

@@ -6,20 +6,19 @@ A change costs what it changes, not what is there: the maps are persistent tries
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from immutables import Map, MapMutation
+from msgspec import Struct
 
 from accelerator.store.records import CoveredKey, SegmentRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(Struct, frozen=True):
     """Segments by id, their ids by covered file, and how many of them each artifact holds."""
 
-    by_id: Map[int, SegmentRecord] = Map()  # noqa: RUF009 - an empty Map is immutable
-    by_file: Map[CoveredKey, tuple[int, ...]] = Map()  # noqa: RUF009
-    by_path: Map[str, int] = Map()  # noqa: RUF009
+    by_id: Map[int, SegmentRecord] = Map()
+    by_file: Map[CoveredKey, tuple[int, ...]] = Map()
+    by_path: Map[str, int] = Map()
 
     def ordered(self) -> tuple[SegmentRecord, ...]:
         """All of them, by id."""

@@ -8,10 +8,11 @@ there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from immutables import Map
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.json_checks import whole_of
 from accelerator.store.files.names import name_of
@@ -28,8 +29,7 @@ TABLE_FORMAT = 3
 """Format 2 told artifacts by URI; format 1 had no chunks, and told nothing of garbage."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableVersion:
+class TableVersion(Struct, frozen=True, eq=False):
     """The segments over one fact table as of one version; 0 is before the first commit.
 
     `floor`: version files below it are deleted. `clean`: garbage of versions up to it is deleted.
@@ -39,7 +39,7 @@ class TableVersion:
 
     loader: Loader
     number: int = 0
-    cubes: Map[str, CubeState] = Map()  # noqa: RUF009 - an empty Map is immutable
+    cubes: Map[str, CubeState] = Map()
     floor: int = 1
     clean: int = 0
     garbage: Garbage = _NOTHING

@@ -15,8 +15,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from accelerator.errors import UNFIT, AcceleratorError, StoreConflictError, StoreError
 from accelerator.store.files.files import StoreFiles
@@ -86,8 +87,7 @@ class Codec(Protocol[S]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Tip(Generic[S]):
+class _Tip(Struct, Generic[S], frozen=True):
     """The newest number there is, and the state to serve: an older one if the newest is damaged."""
 
     number: int

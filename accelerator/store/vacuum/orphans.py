@@ -10,7 +10,8 @@ after the fence isn't in the listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.store.files.entries import FileEntry, is_draft
 from accelerator.store.leases import leases_of
@@ -33,8 +34,7 @@ _WHY = "an orphan of a dead writer"
 Live = Callable[[str, str], bool]
 
 
-@dataclass(slots=True)
-class _Named:
+class _Named(Struct):
     """What versions name: artifacts by path, whole cubes, chunks."""
 
     artifacts: set[str] = field(default_factory=set)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.store.files.entries import FileEntry
 from accelerator.store.files.files import StoreFiles
@@ -13,8 +14,7 @@ from accelerator.store.files.files import StoreFiles
 DELETE_MAX = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """What stays: the newest versions, and whatever is younger than the grace time.
 
     The rest goes in batches, by so many threads, at so many files a second (0: no limit).
@@ -27,8 +27,7 @@ class Retention:
     deletes_per_s: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumLine:
+class VacuumLine(Struct, frozen=True):
     """So many files of one kind, deleted (or to be) or kept, and why; bytes where they're known."""
 
     action: str
@@ -38,8 +37,7 @@ class VacuumLine:
     bytes: int
 
 
-@dataclass(slots=True, repr=False)
-class Report:
+class Report(Struct):
     """What one vacuum did to one table's store; `requests` counts a batch of deletes as one."""
 
     table_uuid: str

@@ -9,7 +9,8 @@ garbage only to learn their age: some twenty of a million.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from accelerator.errors import StoreError
 from accelerator.store.files.files import StoreFiles
@@ -35,8 +36,7 @@ NAMES_MAX = 200_000
 CHECKPOINT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A version with garbage. None where that would be too much to remember, but for its hash."""
 
     number: int
@@ -48,8 +48,7 @@ class Mark:
     garbage: Garbage | None
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumContext:
+class VacuumContext(Struct, frozen=True):
     """What one vacuum works on. `now_ms` is when it began."""
 
     files: StoreFiles

@@ -8,8 +8,8 @@ known is another kind. Rules (`rules.RULES`) may refuse more: a format, a consta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rewrite.dialects.refusal import unlisted
@@ -45,8 +45,7 @@ _DATED = frozenset({"YEAR", "MONTH", "DAY"})
 _INTERVALS = _DATED | {"HOUR", "MINUTE", "SECOND"}
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(Struct, frozen=True):
     """The kinds that a node's operands may have: all of `parts` together are of one group."""
 
     groups: tuple[Group, ...]

@@ -9,7 +9,8 @@ are cases that are left out of account, references to groups, and what looks aro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LENGTH_MAX = 1_000
 _REPEATED_MAX = 1_000
@@ -23,8 +24,7 @@ _ESCAPED = frozenset("\\^$.|?*+()[]{}-/'\"%&#@!~`=<>,:; _")
 """What stands for itself behind a backslash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A pattern that means the same to Java.
 
     `groups` tells of each, by number, whether it's part of every match. `may_be_empty`: a match may

@@ -10,9 +10,9 @@ bound alone, and so isn't answered alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 from sqlglot import TokenType
 
 from rewrite.parse.bounds import tokens_of
@@ -30,8 +30,7 @@ _UNCLEAR = frozenset({TokenType.LIMIT, TokenType.OFFSET, TokenType.WINDOW})
 """What may do so as well, but may also be a name: then where the branch ends isn't known."""
 
 
-@dataclass(frozen=True, slots=True)
-class SelectSpan:
+class SelectSpan(Struct, frozen=True):
     """A SELECT from `start` up to `end` in the text.
 
     `text` is it as it stands there, `sql` as a statement, with what it needs of a WITH around it.
@@ -43,8 +42,7 @@ class SelectSpan:
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """An item of WITH: its name in lower case, its text, and the names in it."""
 
     name: str
@@ -52,8 +50,7 @@ class _Item:
     named: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Region:
+class _Region(Struct, frozen=True):
     """Tokens from `first` up to `last` that are a query, in the sight of items of WITH."""
 
     first: int

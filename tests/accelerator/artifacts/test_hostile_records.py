@@ -6,13 +6,13 @@ No statement fails over it, and no length makes more memory be asked for than a 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from accelerator.artifacts.sidecars import bundle, records
 from accelerator.artifacts.sidecars.probe import UNREADABLE, _parts, reads_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.artifacts.segments.records import COLUMN_BYTES
 from accelerator.builds.segments.roll_up import RollUpSource, is_lighter

@@ -8,7 +8,6 @@ what is built is, to the byte, what a lookup in memory builds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.lookup import Keys, Lookup
 from accelerator.builds.sidecars import shuffle, task

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, text_literal
 from accelerator.engines.duckdb.segment_cache import Copy

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.manifest_file import DATA, DELETES, ManifestFile

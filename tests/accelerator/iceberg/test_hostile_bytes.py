@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 from pyroaring import BitMap64
 
 from accelerator.common.safe_files import open_file

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from accelerator.artifacts.segments.records import bounds_of
 from accelerator.iceberg.manifests.manifest_file import DELETES
@@ -165,7 +167,7 @@ def test_a_partition_of_booleans_claims_nothing() -> None:
 
 def test_counts_that_miss_rows_say_nothing() -> None:
     file = _file(None, nulls=3)
-    short = replace(file, values=2)
+    short = dataclasses.replace(file, values=2)
     found = _column([file, short], "int")
     assert found.bounds.always_null.tolist() == [True, False]
     assert found.bounds.nulls.tolist() == [3, -1]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import LongType
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 import accelerator
 from accelerator.errors import (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.errors import (
     CubeExistsError,

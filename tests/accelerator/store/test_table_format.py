@@ -6,10 +6,10 @@ import json
 import random
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.errors import StoreError
 from accelerator.store import Store

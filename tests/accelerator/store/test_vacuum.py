@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store import Retention, Store

@@ -7,9 +7,9 @@ in between at each of them; then whoever was behind goes on, or the next vacuum 
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.errors import StoreConflictError
 from accelerator.store import Retention

@@ -7,10 +7,10 @@ segment, and what is derived of both is compared with the coarser cube's cells o
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.sketch_functions import bitmap_count, bitmap_union, kll_quantile
@@ -202,7 +202,10 @@ def test_columns_are_known_by_their_fields() -> None:
     facts = Star.tables["f"]
     now = tuple(replace(c, name=swapped.get((0, c.field_id), c.name)) for c in facts.columns)
     found = derive(
-        renamed(cube(coarse), swapped), cube(_FINE), [replace(facts, columns=now)], "UTC"
+        renamed(cube(coarse), swapped),
+        cube(_FINE),
+        [replace(facts, columns=now)],
+        "UTC",
     )
     assert isinstance(plain, Derivation)
     assert isinstance(found, Derivation)

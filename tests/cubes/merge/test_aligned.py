@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition
 from cubes.degenerate.block_cube import itself

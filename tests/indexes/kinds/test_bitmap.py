@@ -7,7 +7,6 @@ way to an answer is gone; the truth is numpy's. What every kind promises stands 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from indexes.domains import NotIndexableError, to_domain

@@ -10,13 +10,13 @@ the truth always, and so does the filter; the bytes of a version stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from indexes.inverted.terms_writer import Pairs

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyroaring import BitMap
 
 from indexes.bloom.split_block import read_filter

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import duckdb
 import pytest
+from msgspec.structs import replace
 
 from cubes.degenerate.block_cube import itself
 from cubes.sql.answer import RawSource, answer_sql

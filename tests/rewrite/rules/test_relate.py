@@ -7,9 +7,8 @@ shown on rows by `tests/spark/test_relate_on_tables.py`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rewrite.bind.select import bind_block
 from rewrite.facts import At, TableFacts

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from accelerator.common.config.value_kinds import is_off
 from accelerator.engines.spark.catalogs.java import check_warehouse, java_catalog
@@ -27,8 +28,7 @@ deletes under the type that their column had: once it's widened, deleted rows co
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
+class SparkSettings(Struct, frozen=True):
     """How an embedded session is started; `conf` has the last word.
 
     What its JVM writes to standard error is kept in a file, or `shown` as it comes.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from accelerator.errors import ConfigError
 
@@ -17,8 +18,7 @@ V = TypeVar("V")
 _Signature = tuple[tuple[int, int, int] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reloaded:
+class Reloaded(Struct, frozen=True):
     """What came of a look: whether another content is used now, and why a new one isn't.
 
     `error` is told once for each state of the files.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ssl
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct
 
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.files.watched import Reloaded, Watched
@@ -22,8 +23,7 @@ _DAY_S = 86_400.0
 _HINT = "docs/reference/access.md says what the files hold"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """A context with its certificate, and when that ends, in seconds since 1970."""
 
     context: ssl.SSLContext

@@ -19,6 +19,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from msgspec import Struct
+
 from accelerator.common.config.settings import from_file
 from accelerator.common.lru_cache import Recent
 from accelerator.errors import ConfigError
@@ -38,8 +40,7 @@ _WAITING_MAX = 64
 _WAITING_OF_ADDRESS_MAX = 16
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """Who asks; `name` has its case."""
 
     name: str

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from accelerator.gateway.workers.api import models as m
@@ -16,8 +16,7 @@ _TABLES = f"{_SCHEMAS}/{{schema}}/tables"
 _TABLE = f"{_TABLES}/{{table}}"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One operation. `path` is under `BASE`; `name` is the operation's, and the worker's call.
 
     `sort` says what answers it: a worker's call, an append, a start of work, or a query's rows.

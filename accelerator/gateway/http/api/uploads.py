@@ -12,10 +12,10 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
+from msgspec import Struct
 
 from accelerator.engines.duckdb.spill import Spill
 from accelerator.gateway.http.api.slots import Slots
@@ -32,8 +32,7 @@ _PACE = 8 * 1024
 _DIGEST_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """A whole body: the file that has it, and what stands for its bytes."""
 
     file: Path

@@ -7,9 +7,9 @@ through; in the other text it's one operand, whatever stands beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError, ParameterError, StatementError
@@ -36,8 +36,7 @@ _COUNT_MAX = 10_000
 _CHARACTERS_MAX = 16_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A parameter's text; `bare` where no sign in front may run into another one.
 
     `whole` is a typed whole number without its type, which LIMIT may not have: INTEGER '2'.

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
+
+from msgspec import Struct, field
+
+from accelerator.common.records import as_dict
 
 Name = tuple[str, ...]
 """An identifier of one or more parts, as written: without quotes, lower case where it had none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientSession:
+class ClientSession(Struct, frozen=True, kw_only=True):
     """What the headers of a POST say; of nothing here is more than the client's word but `user`.
 
     `properties` and `prepared` by name. `transaction` is None where none runs.
@@ -48,113 +50,97 @@ class ClientSession:
         return "PARAMETRIC_DATETIME" in self.capabilities
 
 
-@dataclass(frozen=True, slots=True)
-class UseSchema:
+class UseSchema(Struct, frozen=True):
     """USE schema, or catalog.schema."""
 
     schema: str
     catalog: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetSession:
+class SetSession(Struct, frozen=True):
     """SET SESSION name = constant; the value as a text."""
 
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResetSession:
+class ResetSession(Struct, frozen=True):
     """RESET SESSION name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimeZone:
+class SetTimeZone(Struct, frozen=True):
     """SET TIME ZONE; None is LOCAL."""
 
     zone: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(Struct, frozen=True):
     """PREPARE name FROM statement."""
 
     name: str
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deallocate:
+class Deallocate(Struct, frozen=True):
     """DEALLOCATE PREPARE name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartTransaction:
+class StartTransaction(Struct, frozen=True):
     """START TRANSACTION, with whatever modes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """COMMIT [WORK]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(Struct, frozen=True):
     """ROLLBACK [WORK]."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetRole:
+class SetRole(Struct, frozen=True):
     """SET ROLE ALL, NONE or a name, with IN catalog or without."""
 
     role: str
     catalog: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetAuthorization:
+class SetAuthorization(Struct, frozen=True):
     """SET SESSION AUTHORIZATION user; None is RESET."""
 
     user: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class KillQuery:
+class KillQuery(Struct, frozen=True):
     """CALL system.runtime.kill_query: the statement's id, and what its client is told."""
 
     id: str
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeInput:
+class DescribeInput(Struct, frozen=True):
     """DESCRIBE INPUT of a prepared statement, whose text is here."""
 
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeOutput:
+class DescribeOutput(Struct, frozen=True):
     """DESCRIBE OUTPUT of a prepared statement, whose text is here."""
 
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoShowCatalogs:
+class TrinoShowCatalogs(Struct, frozen=True):
     """SHOW CATALOGS [LIKE …]."""
 
     like: str | None = None
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowSchemas:
+class ShowSchemas(Struct, frozen=True):
     """SHOW SCHEMAS [FROM catalog] [LIKE …]."""
 
     catalog: str | None = None
@@ -162,8 +148,7 @@ class ShowSchemas:
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowTables:
+class ShowTables(Struct, frozen=True):
     """SHOW TABLES [FROM [catalog.]schema] [LIKE …]."""
 
     schema: Name | None = None
@@ -171,8 +156,7 @@ class ShowTables:
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoShowColumns:
+class TrinoShowColumns(Struct, frozen=True):
     """SHOW COLUMNS FROM table [LIKE …], or DESCRIBE table."""
 
     table: Name
@@ -180,46 +164,40 @@ class TrinoShowColumns:
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoShowCreate:
+class TrinoShowCreate(Struct, frozen=True):
     """SHOW CREATE TABLE, VIEW or SCHEMA; `what` is that word."""
 
     what: str
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class ShowStats:
+class ShowStats(Struct, frozen=True):
     """SHOW STATS FOR table."""
 
     table: Name
 
 
-@dataclass(frozen=True, slots=True)
-class TrinoShowFunctions:
+class TrinoShowFunctions(Struct, frozen=True):
     """SHOW FUNCTIONS [LIKE …]."""
 
     like: str | None = None
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowSession:
+class ShowSession(Struct, frozen=True):
     """SHOW SESSION [LIKE …]."""
 
     like: str | None = None
     escape: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRoles:
+class ShowRoles(Struct, frozen=True):
     """SHOW [CURRENT] ROLES, SHOW ROLE GRANTS, SHOW GRANTS: `what` is the words behind SHOW."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(Struct, frozen=True):
     """EXPLAIN [(TYPE …, FORMAT …)] or EXPLAIN ANALYZE [VERBOSE] of a statement.
 
     `kind` is LOGICAL, DISTRIBUTED, IO or VALIDATE; `format` TEXT, JSON or GRAPHVIZ.
@@ -231,8 +209,7 @@ class Explain:
     analyze: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunStatement:
+class RunStatement(Struct, frozen=True):
     """Whatever else: a query, or a statement of our own. Parameters are written into its text.
 
     `placed`: places in the text are those of what the client sent.
@@ -242,8 +219,7 @@ class RunStatement:
     placed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A statement of Trino's that this gateway doesn't do: `what` names it, e.g. CREATE VIEW."""
 
     what: str
@@ -295,7 +271,7 @@ def to_dict(request: Request) -> dict[str, Any]:
     >>> to_dict(Use("s"))
     {'kind': 'Use', 'request': {'schema': 's', 'catalog': None}}
     """
-    return {"kind": type(request).__name__, "request": asdict(request)}
+    return {"kind": type(request).__name__, "request": as_dict(request)}
 
 
 def from_dict(given: Mapping[str, Any]) -> Request:
@@ -310,7 +286,7 @@ def from_dict(given: Mapping[str, Any]) -> Request:
 
 def session_to_dict(client: ClientSession) -> dict[str, Any]:
     """Returns the session as a message has it."""
-    return asdict(client) | {"capabilities": sorted(client.capabilities)}
+    return as_dict(client) | {"capabilities": sorted(client.capabilities)}
 
 
 def session_from_dict(given: Mapping[str, Any]) -> ClientSession:

@@ -7,7 +7,9 @@ where; none is read as another one than Trino reads, and of two statements none 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import AcceleratorError, StatementError
 from accelerator.gateway.trino.headers import HeaderError, time_zone
@@ -62,8 +64,7 @@ class PreparedNotFoundError(StatementError):
     code = "prepared_not_found"
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Struct, frozen=True):
     """One statement being read: a cursor behind its first word; `sql` is its text to the end."""
 
     cursor: TrinoCursor

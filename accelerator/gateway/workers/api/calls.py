@@ -6,10 +6,10 @@ A worker reads what it's given by the very models of the routes, and answers by 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from accelerator.gateway.access.check import denied
@@ -29,8 +29,7 @@ Tell = Callable[[dict[str, Any]], None]
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCall:
+class ApiCall(Struct, frozen=True):
     """One call. `path`, `query` and `body` are what the client gave, as JSON values."""
 
     name: str

@@ -16,14 +16,15 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from accelerator.common.config.config import Config
 from accelerator.common.config.memory_budget import LEAST, budget
 from accelerator.common.lru_cache import Recent
+from accelerator.common.records import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.workers import blame, messages
 from accelerator.gateway.workers.blame import Fate
@@ -89,8 +90,7 @@ class DeadlyStatementError(AcceleratorError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerState:
+class WorkerState(Struct, frozen=True):
     """A worker as metrics and pages show it."""
 
     pid: int
@@ -99,8 +99,7 @@ class WorkerState:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class PoolSettings:
+class PoolSettings(Struct, frozen=True):
     """How many workers there are, and how many statements each of them runs at once."""
 
     workers: int = 2
@@ -363,7 +362,7 @@ class Pool:
         worker = await self._made(spark=spark or schedule.snapshots)
         try:
             self._number += 1
-            order = {"op": "maintain", "schedule": asdict(schedule)}
+            order = {"op": "maintain", "schedule": as_dict(schedule)}
             async with aclosing(worker.run(self._number, order)) as frames:
                 async for frame in frames:
                     yield frame

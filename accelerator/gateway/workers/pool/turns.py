@@ -12,16 +12,16 @@ import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from accelerator.gateway.admission.admission import QueueTimeoutError
 
 Place = TypeVar("Place", bound=Hashable)
 
 
-@dataclass(eq=False, slots=True)
-class _Turn(Generic[Place]):
+class _Turn(Struct, Generic[Place], eq=False):
     user: str
     number: int
     place: asyncio.Future[Place]

@@ -14,8 +14,9 @@ import signal
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.errors import TrinoError
@@ -61,8 +62,7 @@ class OverdueError(AcceleratorError):
     code = "statement_timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """What a worker said of a statement: `rows` with a body, `error` or `spark`.
 
     Of maintenance, and of the API's runs, it's `told`, again and again.
@@ -78,8 +78,7 @@ class Frame:
         return self.kind in ("error", "spark") or "metrics" in self.header
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """A statement that a worker runs."""
 
     movable: bool

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from pyroaring import BitMap
 
 from accelerator.iceberg import LiveFile
@@ -30,8 +30,7 @@ _FEW = 2
 Places = tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """One row group that may be read; `chosen`: the numbers of its rows that may pass, if known."""
 
     file: OpenFile

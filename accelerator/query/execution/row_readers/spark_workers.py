@@ -9,12 +9,12 @@ reads, and what fails, end the job; the caller has another way then.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from pyroaring import BitMap
 
 from accelerator.artifacts.sidecars.probe import HeavyIndex, IndexFiles, RowSelection
@@ -35,8 +35,7 @@ _PARTS = 4
 """Tasks for each worker: files differ in what is left of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwayTable:
+class AwayTable(Struct, frozen=True):
     """What reading files of a pinned table takes in another process.
 
     `nan_free` are by file the columns without a NaN.
@@ -69,8 +68,7 @@ class AwayTable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecars:
+class Sidecars(Struct, frozen=True):
     """An index over a column of that type, and its sidecars of some files."""
 
     record: IndexRecord
@@ -78,8 +76,7 @@ class Sidecars:
     sidecars: Mapping[tuple[str, int], SegmentRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(Struct, frozen=True):
     """The files of one task."""
 
     table: AwayTable
@@ -87,8 +84,7 @@ class FilePart:
     indexes: tuple[Sidecars, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RowsTask:
+class RowsTask(Struct, frozen=True):
     """What is alike for all parts: where sidecars are, what is asked of them, what is read."""
 
     store_root: str

@@ -8,10 +8,10 @@ index's column and kind, of a relate column's path, of an order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.declaration import relate_columns
 from accelerator.artifacts.relate.path import named, path_of

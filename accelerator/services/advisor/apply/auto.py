@@ -14,10 +14,10 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from accelerator.errors import (
     UNFIT,

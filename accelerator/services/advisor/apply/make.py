@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from accelerator.common.config import refresh_schedule
+from accelerator.common.records import as_dict
 from accelerator.errors import CubeNotFoundError, IndexNotFoundError
 from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import CompactCube, CreateCube, CreateIndex
@@ -59,11 +60,11 @@ class Making:
         if isinstance(statement, CreateCube):
             self._execute(replace(statement, deferred=True, cube_id=id))
             cube = store.change_cube(name, id, refresh="manual").cubes[name]
-            return FORM_OF[CreateCube].table([asdict(self._build(cube))])
+            return FORM_OF[CreateCube].table([as_dict(self._build(cube))])
         self._execute(replace(statement, deferred=True, index_id=id))
         index = store.change_index(name, id, refresh="manual").indexes[name]
         built = self._build_index(index)
-        return FORM_OF[CreateIndex].table([asdict(built) | {"files_skipped": built.skipped}])
+        return FORM_OF[CreateIndex].table([as_dict(built) | {"files_skipped": built.skipped}])
 
     def finish(self, record: Live) -> None:
         """Builds what it lacks, and merges it; errors of builds."""

@@ -12,10 +12,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from accelerator.errors import AcceleratorError, StoreError
 from accelerator.services.advisor.workload.workload import now_utc, run_ms

@@ -7,9 +7,9 @@ counted hold on the tables as they are: nothing else is believed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+from msgspec import Struct
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import AcceleratorError
@@ -44,8 +44,7 @@ _KEYS_MAX = 24
 """A cube of more dimensions has as many cells as its fact has rows."""
 
 
-@dataclass(frozen=True)
-class CubeCandidate:
+class CubeCandidate(Struct, frozen=True):
     """A cube that may be made: its star, the text of it, and what that means once bound."""
 
     name: str
@@ -162,8 +161,7 @@ def _both(one: CubeCandidate, other: CubeCandidate) -> Block | None:
     return both if len(both.keys) <= _KEYS_MAX else None
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateMatch:
+class CandidateMatch(Struct, frozen=True):
     """That a cube answers a block; `columns` are those of its stored ones that are read."""
 
     asked: int

@@ -7,9 +7,11 @@ cube that exists as its segments have counted, of a candidate as the profile has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.errors import AcceleratorError
 from accelerator.services.advisor.choose import Option, saved
@@ -54,8 +56,7 @@ _DIMENSION, _STATE = 0.5, 5.0
 """About the bytes of a cell, to compare merges by."""
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """An option, and what becomes of it: a candidate to create, or a cube that exists.
 
     `droppable`: nobody would miss the cube; `why` it's to go in any case, if it is.
@@ -71,8 +72,7 @@ class Offer:
     read: Mapping[int, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class AnalysisScope:
+class AnalysisScope(Struct, frozen=True):
     """What one analysis works with. `note` is told what people should know; `check` stops."""
 
     services: Services

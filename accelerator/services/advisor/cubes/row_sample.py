@@ -7,11 +7,11 @@ state of a table gives the same rows each time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -30,8 +30,7 @@ GROUP = "_acc_group_7c1e02d4"
 """The column beside a fact's own that numbers the row group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(Struct, frozen=True):
     """Combinations in the rows that were looked at, and those in one or two rows or groups only."""
 
     seen: int
@@ -41,8 +40,7 @@ class Distinct:
     in_two_groups: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """How much was looked at: rows of all, row groups of about as many as there are."""
 
     rows: int

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.artifacts.relate.index_validity import key_columns
 from accelerator.errors import UNFIT
@@ -49,8 +49,7 @@ _PART_ROWS = 5_000
 _KINDS = frozenset({"BITMAP", "RANGE"})
 
 
-@dataclass(frozen=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """An option: the order, and what each of the fact's blocks reads then, as a share of now.
 
     `total` is what the fact's filtered statements take in a day.

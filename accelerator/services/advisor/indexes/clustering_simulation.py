@@ -8,13 +8,13 @@ have, and a predicate touches the parts that bounds can't leave out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.iceberg.pruning.predicates import BoundsAlone, judge
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, unknown_bounds
@@ -31,8 +31,7 @@ _CURVED_MAX = 4
 _FLOATS = frozenset({"float", "double"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringOrder:
+class ClusteringOrder(Struct, frozen=True):
     """An order, by ids of columns."""
 
     curve: Curve
@@ -92,8 +91,7 @@ class Values:
         return _Parts(count, told)
 
 
-@dataclass(frozen=True, slots=True)
-class _Coded:
+class _Coded(Struct, frozen=True):
     """A column as numbers in its values' order, -1 for NULL and NaN."""
 
     values: npt.NDArray[Any]

@@ -8,9 +8,11 @@ Two indexes that leave out more together than either alone are an option of thei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.artifacts.relate.index_validity import PinnedRelate
 from accelerator.common.arrow.spark_types import row_width
@@ -77,8 +79,7 @@ def kinds_for(question: Question, type_: str) -> tuple[str, ...]:
     return ("RANGE", "BITMAP") if type_ != "boolean" else ("BITMAP",)
 
 
-@dataclass(frozen=True)
-class IndexAccess:
+class IndexAccess(Struct, frozen=True):
     """An option of indexes, and for which of the fact's blocks: the share that each leaves.
 
     `relates` are the relate columns that have to be added for it.
@@ -93,8 +94,7 @@ class IndexAccess:
     seconds: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """An index that exists. `droppable`: nobody would miss it.
 
     `why` it's to go in any case, if it is.
@@ -106,8 +106,7 @@ class Standing:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class FactReads:
+class FactReads(Struct, frozen=True):
     """What one fact's statements read now, of a sample of its files; by the block's number.
 
     `there` are the fields that have an index.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from accelerator.iceberg.pruning.predicates import BoundsAlone, judge
 from accelerator.iceberg.rows.row_groups import GroupReader
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from accelerator.services.advisor.indexes.trial_build import FileSample
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """Bytes of the sample's files that a statement reads, by row groups, of so many files."""
 
     bytes: float

@@ -8,11 +8,11 @@ taken. Nothing of it reaches the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from accelerator.artifacts.relate.index_validity import PinnedRelate, dimensions_of, key_columns
 from accelerator.artifacts.sidecars import records
@@ -45,8 +45,7 @@ BYTES_MAX = 512 * 1024 * 1024
 """Of all files that are read, and so of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """An index that may be made. `path` leads to its column where that's a relate column."""
 
     kind: str
@@ -64,8 +63,7 @@ class Planned:
         return KINDS[self.kind].options(self.column.type, {})
 
 
-@dataclass(frozen=True)
-class FileSample:
+class FileSample(Struct, frozen=True):
     """Some of a table's live files. `whole`: these are all of them, and nothing is estimated."""
 
     statistics: FileStatistics
@@ -162,8 +160,7 @@ class _Trying(RunningIndex):
         return self._kept.write(path, data)
 
 
-@dataclass(frozen=True, slots=True)
-class TrialOutcome:
+class TrialOutcome(Struct, frozen=True):
     """What came of an index: its records, and their bytes."""
 
     record: IndexRecord

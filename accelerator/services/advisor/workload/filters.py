@@ -8,12 +8,12 @@ planned. What may raise an error prunes nothing, so nothing is said of it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.artifacts.relate.declaration import (
     Field,
@@ -56,8 +56,7 @@ _FIRST_ID = -(1 << 40)
 """Ids of relate columns that may be added; those that there are have smaller numbers."""
 
 
-@dataclass(frozen=True)
-class Filtered:
+class Filtered(Struct, frozen=True, dict=True):
     """A block, numbered among its fact's, and what each row of the fact satisfies that counts.
 
     `own` are over columns of the fact; of relate columns these have negative ids. `keyed` hold by
@@ -87,8 +86,7 @@ class Filtered:
         return frozenset(c.field_id for expr in every for c in columns(expr))
 
 
-@dataclass(frozen=True, slots=True)
-class Possible:
+class Possible(Struct, frozen=True):
     """A relate column that isn't declared: where it leads, by what, and the DDL that adds it."""
 
     path: Path

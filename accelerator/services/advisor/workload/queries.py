@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -41,8 +42,7 @@ ELSEWHERE = "names_of_another_session"
 _HIDDEN = "***"
 
 
-@dataclass(frozen=True)
-class WorkloadQuery:
+class WorkloadQuery(Struct, frozen=True):
     """One block of a text of the log. `pinned` are its tables, as its occurrences are numbered.
 
     `weight` is what the runs that it stands for weigh. `raw_ms` and `raw_bytes` are what one run of
@@ -65,8 +65,7 @@ class WorkloadQuery:
         return frozenset(self.block.tables)
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(Struct, frozen=True):
     """The blocks, and how many runs gave none, by reason."""
 
     blocks: tuple[WorkloadQuery, ...]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, look
@@ -32,8 +34,7 @@ RUN_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeSample:
+class ShapeSample(Struct, frozen=True):
     """A text of a shape, and by what its names and words are read."""
 
     sql: str
@@ -42,8 +43,7 @@ class ShapeSample:
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeRuns:
+class ShapeRuns(Struct, frozen=True):
     """The runs of one shape.
 
     `weight` is the sum of what runs weigh whose answers weren't kept from before. `raw_ms` and
@@ -64,8 +64,7 @@ class ShapeRuns:
     newest: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """Shapes, those first that took longest.
 
     `statements` are the finished queries that were looked at; `left_out` how many of them aren't in

@@ -8,8 +8,9 @@ them but on what a build counted. `accelerator.services.ddl.constraints.validate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from accelerator.errors import (
     AcceleratorError,

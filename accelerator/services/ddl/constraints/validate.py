@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.errors import ConstraintError, UnknownTableError
 from accelerator.query.statements.constraint import Constraint
@@ -26,8 +26,7 @@ EXAMPLES_MAX = 5
 TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A key that breaks the constraint, how many rows have it, and how it does."""
 
     key: tuple[object, ...]
@@ -45,8 +44,7 @@ def _literal(part: object) -> str:
     return repr(part) if isinstance(part, str | bytes) else str(part)
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """What a check found.
 
     `violations` counts rows: those with a NULL in a primary key, those beyond the first of a key

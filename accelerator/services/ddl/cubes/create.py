@@ -8,8 +8,9 @@ statement goes on with what was built.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from accelerator.builds.segments.builder import Built
 from accelerator.errors import (

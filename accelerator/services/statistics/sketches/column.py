@@ -8,11 +8,11 @@ equal values have equal hashes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
 
 from accelerator.services.statistics.sketches import heavy_hitters, quantiles, theta
 from accelerator.services.statistics.sketches.hashing import can_hash, hashes, kind_of
@@ -29,8 +29,7 @@ _FEW = 0.5
 """Where so many times fewer values than rows stand in a batch, the values are hashed, not rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class SketchedColumn:
+class SketchedColumn(Struct, frozen=True):
     """A column to be sketched: its field id, name, and Iceberg's text of its type.
 
     `layout` tells what else decides its values in a file, shortly: `ColumnFacts.layout`, hashed.
@@ -47,8 +46,7 @@ class SketchedColumn:
         return can_hash(self.type)
 
 
-@dataclass(slots=True)
-class ColumnSketches:
+class ColumnSketches(Struct):
     """Of the rows that it was given; `type` is Iceberg's text."""
 
     type: str

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
 
 HEAVY_HITTERS = "lakehouse-accelerator-heavy-hitters-v1"
 HELD = 256
@@ -30,8 +30,7 @@ def has_heavy_hitters(kind: str) -> bool:
     return kind in _KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class HeavyHitters:
+class HeavyHitters(Struct, frozen=True):
     """Of some rows: `rows` that aren't NULL, values as text with counts, the largest first."""
 
     rows: int = 0

@@ -9,11 +9,11 @@ counted exactly. What is read is checked: ValueError for all but what a sketch c
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from accelerator.services.statistics.sketches.hashing import Hashes
 
@@ -32,8 +32,7 @@ _RETAINED_MAX = 1 << 17
 """Hashes of a sketch that is read: other writers' tables hold up to twice their nominal entries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Theta:
+class Theta(Struct, frozen=True):
     """A sketch: `hashes` ascend, all are below `theta`."""
 
     hashes: Hashes

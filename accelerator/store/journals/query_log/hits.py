@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
 
 from accelerator.errors import StoreError
 from accelerator.store.files.files import StoreFiles
@@ -38,8 +38,7 @@ _log = logging.getLogger("accelerator")
 Kind = Literal["cubes", "indexes"]
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactHits:
+class ArtifactHits(Struct, frozen=True):
     """How often, and when last: Unix time in microseconds, None for never."""
 
     hits: int = 0
@@ -58,8 +57,7 @@ class ArtifactHits:
         return ArtifactHits(self.hits + other.hits, last)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """The uses of one name in one part of the log; times in microseconds."""
 
     hits: int
@@ -70,8 +68,7 @@ class _Span:
 _Spans = Mapping[tuple[Kind, str], _Span]
 
 
-@dataclass(slots=True)
-class _LogFiles:
+class _LogFiles(Struct):
     """What is known of the log's files: the parts of each by its path, and each part's spans."""
 
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -8,8 +8,9 @@ names in their order are times in theirs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from accelerator.store.journals.query_log.record import TIME_MAX
 
@@ -27,8 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
+class LogFile(Struct, frozen=True):
     """A file of the log by its name; times are Unix time in microseconds.
 
     `id` is its process and number: no other file has it.

@@ -11,11 +11,12 @@ import heapq
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.errors import QueryLogError, StoreError
 from accelerator.store.files.entries import is_draft
@@ -50,8 +51,7 @@ _SORTED = ("started", "id")
 _log = logging.getLogger("accelerator")
 
 
-@dataclass(frozen=True, slots=True)
-class LogRows:
+class LogRows(Struct, frozen=True):
     """Rows, the newest first, and what there was to say of the files.
 
     `files` were opened; `skipped` has why others gave nothing: `damaged`, `foreign`, `newer`,
@@ -115,8 +115,7 @@ def look_at(
     return replace(found, rows=rows, is_cut=found.is_cut or more)
 
 
-@dataclass(frozen=True, slots=True)
-class _LogQuestion:
+class _LogQuestion(Struct, frozen=True):
     """Columns, by default all, and whose statements, by default everybody's."""
 
     names: Collection[str] | None = None

@@ -7,8 +7,9 @@ than their columns may have are cut.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from accelerator.common.statement_metrics import Metrics
 
@@ -30,8 +31,7 @@ TIME_MAX = 253_402_300_799_999_999
 _REASON = re.compile(r"([a-z][a-z0-9_]*): ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRecord:
+class LogRecord(Struct, frozen=True, kw_only=True):
     """One statement that has ended.
 
     `started_us`: Unix time in microseconds. `queued_ms`, `elapsed_ms` (all of it, waiting too),
@@ -109,8 +109,7 @@ def reason_of(line: str | None) -> tuple[str | None, str | None]:
     return found[1], line[found.end() :]
 
 
-@dataclass(frozen=True, slots=True)
-class LogColumn:
+class LogColumn(Struct, frozen=True):
     """One column: `most` are the bytes that a text, or one of several, may have in UTF-8."""
 
     name: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
@@ -49,8 +49,7 @@ _OTHER_STRINGS = frozenset(one for one in TokenType if one.name.endswith("_STRIN
 _CONSTANTS = _OTHER_STRINGS | {TokenType.STRING, TokenType.NUMBER}
 
 
-@dataclass(frozen=True, slots=True)
-class RedactedStatement:
+class RedactedStatement(Struct, frozen=True):
     """The text without secrets; the shape's hash and text, None of what is no query.
 
     `secrets` are those that were found, None where the text couldn't be read.

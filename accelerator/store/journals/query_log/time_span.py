@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from accelerator.store.journals.query_log.record import TIME_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """From `since_us` and before `until_us`: Unix time in microseconds."""
 
     since_us: int = 0

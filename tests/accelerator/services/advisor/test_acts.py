@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator.errors import CubeExistsError, IndexExistsError, StoreConflictError
 from accelerator.services.advisor.apply import record as apply_record

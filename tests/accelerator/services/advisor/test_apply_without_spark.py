@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator

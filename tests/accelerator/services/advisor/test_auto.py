@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from accelerator import Accelerator
 from accelerator.cli.main import main

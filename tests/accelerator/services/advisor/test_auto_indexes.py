@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from accelerator import Accelerator
 from accelerator.builds.sidecars.builder import IndexBuilder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from statistics import median_low
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from accelerator.services.advisor.apply.record import raw_medians
 from accelerator.services.advisor.results import AdviceResult, TrialPeriod

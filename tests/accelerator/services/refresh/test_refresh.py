@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 import accelerator
 from accelerator import Accelerator

@@ -8,11 +8,11 @@ its length is known.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from accelerator.errors import UNFIT
 from accelerator.store.journals.query_log.encoding.encode import (
@@ -55,8 +55,7 @@ class NewerError(Exception):
     """A later release has written the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """A file's rows, how many its writers had lost, and of which files it was merged, if it was.
 
     The rows of the first part come first, and so on; `parts` is empty where it wasn't merged.

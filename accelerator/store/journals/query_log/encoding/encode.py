@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from accelerator.errors import UNFIT
 from accelerator.store.journals.query_log.encoding.arrays import array
@@ -39,8 +39,7 @@ COUNT_MAX = 2**63 - 1
 _SCALARS = {"count": int, "flag": bool, "number": float, "time": int, "text": str}
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(Struct, frozen=True):
     """A file's bytes. Times are those of its records; `refused` of them had values of other types.
 
     `data` is empty where there are no rows.

@@ -8,8 +8,9 @@ protocol, whose structs become mappings from field numbers. Anything odd is a Va
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MAGIC = b"PAR1"
 _FOOTER_MAX = 4 * 1024**2
@@ -23,8 +24,7 @@ _ENCODINGS = frozenset((0, 2, 3, 8))
 _LEVELS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PageSizes:
+class PageSizes(Struct, frozen=True):
     """Rows and row groups, names of leaves with their dots, and the footer's own key and values.
 
     `expanded`: bytes of all pages together; `values`: of the leaf that has most.

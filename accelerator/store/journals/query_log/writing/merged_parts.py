@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PART = re.compile(rb"([0-9a-f]{32}-[0-9]{6,12}):([0-9]{1,9}):([0-9]{1,18})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLogFile:
+class WrittenLogFile(Struct, frozen=True):
     """A file as a process wrote it: `id` is its process and number, and `rows` how many it has.
 
     `lost` records of that process are in none, since the file before.

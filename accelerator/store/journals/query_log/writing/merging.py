@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.encoding.decode import (
@@ -46,8 +46,7 @@ _FEW = 8
 """Fewer files of a day are merged only once the day is over."""
 
 
-@dataclass(slots=True)
-class MergedFiles:
+class MergedFiles(Struct):
     """What one round did: files that became `made` new ones, and files deleted since they had."""
 
     merged: int = 0
@@ -55,8 +54,7 @@ class MergedFiles:
     deleted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """A file, and when the storage got it; Unix time in microseconds."""
 
     file: LogFile
@@ -74,8 +72,7 @@ class _Stored:
         return inside and other is not self
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadFile:
+class _ReadFile(Struct, frozen=True):
     """A file of which the parts are known."""
 
     stored: _Stored

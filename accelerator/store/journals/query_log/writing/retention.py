@@ -6,7 +6,7 @@ file that is gone already is no error. Files of other names, and of other format
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles
@@ -16,8 +16,7 @@ _DAY_US = 86_400_000_000
 _BATCH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Trimmed:
+class Trimmed(Struct, frozen=True):
     """What went, and what is left."""
 
     files: int

@@ -16,9 +16,11 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.common.config.config import Config
 from accelerator.errors import UNFIT, AcceleratorError
@@ -43,8 +45,7 @@ _MERGED_MAX = 200
 _MIB = 1024**2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How often files are written, what may wait in memory, and how much of the log stays.
 
     `interval_s` in seconds; `file_records` are written at once, without waiting for it. `log_days`
@@ -69,8 +70,7 @@ class Limits:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WriterFigures:
+class WriterFigures(Struct, frozen=True):
     """Figures of one process's log: records and files written, records lost, the last failure."""
 
     records: int

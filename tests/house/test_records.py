@@ -1,0 +1,57 @@
+"""Traps of msgspec's structs that neither Python nor the type checker reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+_ROOTS = ("accelerator", "rewrite", "indexes", "cubes")
+
+
+def _records() -> Iterator[type[Struct]]:
+    for root in _ROOTS:
+        package = importlib.import_module(root)
+        for module in pkgutil.walk_packages(package.__path__, f"{root}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    left = [Struct]
+    while left:
+        for one in left.pop().__subclasses__():
+            left.append(one)
+            if one.__module__.split(".")[0] in _ROOTS:
+                yield one
+
+
+def test_no_default_is_a_field_of_dataclasses() -> None:
+    """A struct takes `dataclasses.field(…)` for the default value itself."""
+    records = list(_records())
+    assert len(records) > 500
+    wrong = [
+        f"{one.__module__}.{one.__name__}"
+        for one in records
+        if any(isinstance(default, dataclasses.Field) for default in one.__struct_defaults__)
+    ]
+    assert not wrong
+
+
+def test_whoever_compares_by_itself_says_when_it_differs() -> None:
+    """`Struct.__ne__` compares by its own rule, not by the class's `__eq__`."""
+    compared = [one for one in _records() if one.__eq__ is not Struct.__eq__]
+    assert compared
+    assert not [one.__name__ for one in compared if one.__ne__ is Struct.__ne__]
+
+
+def test_a_cached_property_has_its_dict() -> None:
+    """It keeps its value in the instance's dict, which a struct has only if told so."""
+    cached = [
+        one
+        for one in _records()
+        if any(isinstance(value, cached_property) for value in vars(one).values())
+    ]
+    assert cached
+    assert not [one.__name__ for one in cached if not one.__dictoffset__]
