@@ -62,7 +62,7 @@ def options_of(
     if unknown := sorted(set(given) - set(defaults)):
         told = f"{kind} has no option {unknown[0]}; it has {', '.join(defaults)}"
         raise OptionError(told, unknown[0], tuple(defaults))
-    found = {**defaults, **given}
+    found: dict[str, Any] = {**defaults, **given}
     for name, default in defaults.items():
         value = found[name]
         if isinstance(default, bool) and not isinstance(value, bool):

@@ -9,8 +9,7 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile
 
 from indexes.kind import Blob
-from indexes.puffin import exactly, footer_of
-from indexes.sidecar import BlobRange, within, write
+from indexes.puffin import BlobRange, exactly, footer_of, within, write_sidecar
 
 BLOBS = [
     (Blob("acc-bitmap-v1", b"bitmap" * 50, False, {"rows": "7", "text": 'é "footer-crc32":"'}), 3),
@@ -29,7 +28,7 @@ def parsed(data: bytes):
 
 @pytest.mark.parametrize("count", range(4))
 def test_blobs_come_back(count):
-    data, places = write(BLOBS[:count], 7)
+    data, places = write_sidecar(BLOBS[:count], 7)
     footer = parsed(data)
     assert [(one.type, one.fields) for one in footer] == [(b.type, (f,)) for b, f in BLOBS[:count]]
     assert [BlobRange(one.offset, one.length) for one in footer] == list(places)
@@ -39,7 +38,7 @@ def test_blobs_come_back(count):
 
 
 def test_the_footer_has_its_own_checksum():
-    data, _ = write(BLOBS, 7)
+    data, _ = write_sidecar(BLOBS, 7)
     payload = data[-12 - int.from_bytes(data[-12:-8], "little") : -12]
     seal = json.loads(payload)["properties"]["footer-crc32"]
     blank = payload.replace(f'"footer-crc32":"{seal}"'.encode(), b'"footer-crc32":"00000000"')
@@ -47,7 +46,7 @@ def test_the_footer_has_its_own_checksum():
 
 
 def test_pyiceberg_reads_it():
-    data, places = write(BLOBS, 7)
+    data, places = write_sidecar(BLOBS, 7)
     file = PuffinFile(data)
     assert [file.get_blob_payload(blob) for blob in file.footer.blobs] == [b.data for b, _ in BLOBS]
     for described, (blob, field), place in zip(file.footer.blobs, BLOBS, places, strict=True):
@@ -65,11 +64,11 @@ def test_pyiceberg_reads_it():
 
 def test_a_footer_larger_than_the_tail():
     blobs = [(Blob("t", b"x", False, {"text": "y" * 1000}), field) for field in range(40)]
-    assert len(parsed(write(blobs, 1)[0])) == 40
+    assert len(parsed(write_sidecar(blobs, 1)[0])) == 40
 
 
 def test_a_small_footer_takes_one_read():
-    data, _ = write([(Blob("t", bytes(1 << 20), False), 1)], 1)
+    data, _ = write_sidecar([(Blob("t", bytes(1 << 20), False), 1)], 1)
     reads = []
 
     def read(offset, length):
@@ -81,14 +80,14 @@ def test_a_small_footer_takes_one_read():
 
 
 def test_every_cut_is_refused():
-    data, _ = write(BLOBS, 7)
+    data, _ = write_sidecar(BLOBS, 7)
     for size in range(len(data)):
         with pytest.raises(ValueError, match=r"Puffin file|cut off|footer"):
             parsed(data[:size])
 
 
 def test_a_file_that_ends_early_under_its_size():
-    data, places = write(BLOBS, 7)
+    data, places = write_sidecar(BLOBS, 7)
     with pytest.raises(ValueError, match="cut off"):
         footer_of(reader(data[:-5]), len(data))
     with pytest.raises(ValueError, match="cut off: 6 of 300"):
@@ -105,7 +104,7 @@ def test_a_file_that_ends_early_under_its_size():
     ],
 )
 def test_what_the_end_says(tail, says):
-    data, _ = write(BLOBS, 7)
+    data, _ = write_sidecar(BLOBS, 7)
     with pytest.raises(ValueError, match=says):
         parsed(data[:-8] + tail)
 
@@ -113,13 +112,13 @@ def test_what_the_end_says(tail, says):
 def test_names_that_the_writer_uses_itself():
     for name in ("crc32", "record-count", "light"):
         with pytest.raises(ValueError, match=name):
-            write([(Blob("t", b"", False, {name: "x"}), 1)], 1)
+            write_sidecar([(Blob("t", b"", False, {name: "x"}), 1)], 1)
     with pytest.raises(ValueError, match="footer-crc32"):
-        write([(Blob("t", b"", False, {"footer-crc32": "01234567"}), 1)], 1)
+        write_sidecar([(Blob("t", b"", False, {"footer-crc32": "01234567"}), 1)], 1)
 
 
 def test_reads_within_a_blob():
-    data, places = write(BLOBS, 7)
+    data, places = write_sidecar(BLOBS, 7)
     read = within(reader(data), places[0])
     assert read(6, 6) == b"bitmap"
     assert read(0, 300) == b"bitmap" * 50

@@ -19,13 +19,12 @@ from accelerator.store import CoveredFile, SegmentRecord
 from fuzz.bytes.formats.columns import Sampled, blobs, few, floats, numbers, reading, texts
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from fuzz.bytes.seals import keyed_sealed
-from indexes import sidecar
+from indexes import puffin
 from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.kinds import KINDS
-from indexes.puffin import PuffinBlob, footer_of, written
+from indexes.puffin import PuffinBlob, footer_of, within, written
 from indexes.question import Question
 from indexes.row_verdict import Between, RowVerdict
-from indexes.sidecar import within
 
 _BELIEVED = ("indexes.inverted.keyed", "indexes.bloom.block_filters")
 
@@ -51,7 +50,7 @@ def sidecar_record(facts: Any, type_: str, rows: int) -> SegmentRecord:
 def _sample(sampled: Sampled, kind: str, **options: Any) -> Input:
     heavy = [one for one in blobs(sampled, kind, **options) if not one.light]
     assert heavy, f"{kind} has no heavy blob of the sample"
-    data, places = sidecar.write([(one, 3) for one in heavy], sampled.column.rows)
+    data, places = puffin.write_sidecar([(one, 3) for one in heavy], sampled.column.rows)
     told = [
         {
             "type": one.type,

@@ -24,10 +24,9 @@ from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.inverted.reader import TYPE, parse_head
 from indexes.kind import Blob, IndexedColumn, OptionError
 from indexes.kinds.bitmap import Bitmap
-from indexes.puffin import footer_of
+from indexes.puffin import footer_of, write_sidecar
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.row_verdict import Certainty
-from indexes.sidecar import write
 from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
@@ -493,7 +492,7 @@ def golden() -> dict[str, Opened]:
 
 
 def sidecar(opened: Opened) -> bytes:
-    return write([(replace(opened.blob, data=opened.data), 1)], opened.column.rows)[0]
+    return write_sidecar([(replace(opened.blob, data=opened.data), 1)], opened.column.rows)[0]
 
 
 @pytest.mark.parametrize("name", sorted(golden()))
