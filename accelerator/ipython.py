@@ -12,7 +12,6 @@ import keyword
 import re
 import shlex
 from collections.abc import Mapping, MutableMapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from accelerator.query.parameters import named_in
 from accelerator.session.opening import open as open_warehouse
 from accelerator.session.session import Accelerator
 from rewrite.text.printable import printable
+from rewrite.text.suggestions import closest, did_you_mean
 
 _OPTION = re.compile(r"\s*(--session|-s|--output|-o)(?:\s*=\s*|\s+)(\S+)(?:\s+|$)")
 _KEPT = re.compile(r"\s*(\w+)\s*<<(?:\s+|$)")
@@ -111,9 +111,8 @@ class _Magic:
         known = _open_ones(self._namespace)
         if name is not None:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                meant = f"is {near[0]} meant? " if near else ""
-                raise ConfigError(f"no open session is named {name}", hint=f"{meant}{_USAGE}")
+                hint = did_you_mean(closest(name, known, 1)) or _USAGE
+                raise ConfigError(f"no open session is named {name}", hint=hint)
             return known[name]
         if self._opened is not None and not self._opened.closed:
             return self._opened
@@ -127,10 +126,9 @@ class _Magic:
 
     def _value(self, name: str) -> Any:
         if name not in self._namespace:
-            near = get_close_matches(name, self._namespace, n=1)
-            meant = f"is {near[0]} meant? " if near else ""
+            hint = did_you_mean(closest(name, self._namespace, 1))
             raise ParameterError(
-                f"no variable is named {name}", hint=f"{meant}:name takes a variable's value"
+                f"no variable is named {name}", hint=hint or ":name takes a variable's value"
             )
         return self._namespace[name]
 

@@ -9,12 +9,12 @@ and are read by range. Neither knows of deletes. What a kind can't tell, it does
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from msgspec import Struct, field
 
-from indexes.domains import Key
+from indexes.domains import Key, NotIndexableError
 from indexes.question import Question
 from indexes.row_verdict import RowVerdict
 
@@ -34,6 +34,9 @@ class Intervals(Struct, frozen=True):
 Asked = Clauses | Intervals
 """What light blobs are asked: filters of hashes by clauses, filters of ranges by intervals."""
 Options = Mapping[str, str | int | float | bool]
+Range = tuple[int, int, str]
+"""The least and the most of a whole number, and its unit."""
+_LEAST_BITS, _MOST_BITS = 4, 40
 Read = Callable[[int, int], bytes]
 """(offset, length) within a blob → its bytes there."""
 
@@ -47,6 +50,43 @@ class OptionError(ValueError):
     def __init__(self, message: str, unknown: str = "", known: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.unknown, self.known = unknown, tuple(known)
+
+
+def options_of(
+    kind: str, given: Options, defaults: Options, wholes: Mapping[str, Range] | None = None
+) -> dict[str, Any]:
+    """All options, defaults filled in; OptionError for what isn't allowed.
+
+    A default shows whether an option is a flag or a number of bits; `wholes` are whole numbers.
+    """
+    if unknown := sorted(set(given) - set(defaults)):
+        told = f"{kind} has no option {unknown[0]}; it has {', '.join(defaults)}"
+        raise OptionError(told, unknown[0], tuple(defaults))
+    found: dict[str, Any] = {**defaults, **given}
+    for name, default in defaults.items():
+        value = found[name]
+        if isinstance(default, bool) and not isinstance(value, bool):
+            raise OptionError(f"{name} is true or false, not {value}")
+        if isinstance(default, float):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not _LEAST_BITS <= value <= _MOST_BITS:
+                allowed = f"a number of bits from {_LEAST_BITS} to {_MOST_BITS}"
+                raise OptionError(f"{name} is {allowed}, not {value}")
+            found[name] = float(value)
+    for name, (least, most, unit) in (wholes or {}).items():
+        value = found[name]
+        if type(value) is not int or not least <= value <= most:
+            raise OptionError(f"{name} is a number of {unit} from {least} to {most}, not {value}")
+    return found
+
+
+def options_over_texts(
+    kind: str, type_: str, given: Options, defaults: Options, wholes: Mapping[str, Range]
+) -> dict[str, Any]:
+    """The same of a kind over texts; NotIndexableError for a column of another type."""
+    if type_ != "string":
+        raise NotIndexableError(f"{kind} takes strings, no column of the type {type_}")
+    return options_of(kind, given, defaults, wholes)
 
 
 class IndexedColumn(Struct, frozen=True):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 CACHED = 512
+UNLIMITED = 1 << 62
+"""A number of values that are limited by their weight alone."""
 _TEXTS_MAX = 1 << 22
 """Characters of all statements that something is known of; a tree takes fifty times as much."""
 V = TypeVar("V")
@@ -20,6 +22,7 @@ class Recent(Generic[V]):
         size: of values, at most.
         weigh: what a key and its value weigh together, where values differ much.
         weight_max: of all values, but for the newest, which stays whatever it weighs.
+        leaves: is called with each value that goes for others, while the cache is locked.
     """
 
     def __init__(
@@ -27,24 +30,23 @@ class Recent(Generic[V]):
         size: int = CACHED,
         weigh: Callable[[Hashable, V], int] = lambda _key, _value: 0,
         weight_max: int = 0,
+        leaves: Callable[[Any, V], None] = lambda _key, _value: None,
     ) -> None:
-        self._size, self._values = size, OrderedDict[Hashable, V]()
-        self._weigh, self._weight_max = weigh, weight_max
-        self._weight = 0
+        self._size, self._values = size, OrderedDict[Hashable, tuple[V, int]]()
+        self._weigh, self._weight_max, self._leaves = weigh, weight_max, leaves
+        self.weight = 0
         self._lock = threading.Lock()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is kept."""
-        return not self._values
+    def __len__(self) -> int:
+        return len(self._values)
 
     def get(self, key: Hashable) -> V | None:
         """The value, None if it isn't kept."""
         with self._lock:
-            value = self._values.get(key)
-            if value is not None:
-                self._values.move_to_end(key)
-            return value
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
 
     def get_or(self, key: Hashable, make: Callable[[], V]) -> V:
         """The kept value, or a new one; two threads may both make it, the first kept one wins."""
@@ -53,26 +55,36 @@ class Recent(Generic[V]):
             return known
         value = make()
         with self._lock:
-            if key in self._values:
-                return self._values[key]
-            self._keep(key, value)
-            return value
+            if key not in self._values:
+                self._keep(key, value)
+            return self._values[key][0]
 
     def put(self, key: Hashable, value: V) -> None:
-        """Keeps a value; the least recently used ones go."""
+        """Keeps a value, whose weight may have changed; the least recently used ones go."""
         with self._lock:
-            if key in self._values:
-                self._weight -= self._weigh(key, self._values.pop(key))
             self._keep(key, value)
 
+    def pop(self, key: Hashable) -> V | None:
+        """Forgets a value and returns it, None if it isn't kept."""
+        with self._lock:
+            return self._pop(key)
+
     def _keep(self, key: Hashable, value: V) -> None:
-        self._values[key] = value
-        self._weight += self._weigh(key, value)
+        self._pop(key)
+        weight = self._weigh(key, value)
+        self._values[key] = value, weight
+        self.weight += weight
         while len(self._values) > self._size or (
-            self._weight > self._weight_max and len(self._values) > 1
+            self.weight > self._weight_max and len(self._values) > 1
         ):
-            gone, old = self._values.popitem(last=False)
-            self._weight -= self._weigh(gone, old)
+            oldest = next(iter(self._values))
+            self._leaves(oldest, self._values[oldest][0])
+            self._pop(oldest)
+
+    def _pop(self, key: Hashable) -> V | None:
+        value, weight = self._values.pop(key, (None, 0))
+        self.weight -= weight
+        return value
 
 
 def text_weight(key: Hashable, _value: object) -> int:

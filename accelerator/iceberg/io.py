@@ -7,9 +7,9 @@ are taken literally: Iceberg writes them as text and doesn't percent-decode them
 
 from __future__ import annotations
 
-import gzip
-import io
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -20,6 +20,7 @@ from accelerator.common.safe_files import open_file
 
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
+_CHUNK = 1 << 16
 
 
 class Inputs(Protocol):
@@ -61,18 +62,69 @@ def read_bytes(inputs: Inputs, location: str, size_max: int = METADATA_BYTES_MAX
 
 
 def read_metadata(location: str, properties: Mapping[str, str]) -> bytes:
-    """The JSON of a table's or view's metadata file; one whose name says so is compressed."""
+    """The JSON of a table's or view's metadata file, which its name may call compressed."""
     data = read_bytes(inputs_for(location, properties), location)
-    return gunzipped(data) if location.endswith(".gz.metadata.json") else data
+    packed = location.endswith(".gz.metadata.json")
+    return decompressed(data, "gzip", METADATA_BYTES_MAX) if packed else data
 
 
-def gunzipped(data: bytes, size_max: int = METADATA_BYTES_MAX) -> bytes:
-    """The bytes without gzip; ValueError where they are more."""
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        plain = stream.read(size_max + 1)
-    if len(plain) > size_max:
-        raise ValueError(f"more than {size_max:,} bytes when decompressed")
+class ExpandedError(ValueError):
+    """Bytes become more than they may when they're decompressed."""
+
+
+def decompressed(data: bytes, codec: str, size_max: int) -> bytes:
+    """The plain bytes of `null`, raw `deflate`, `gzip`, `snappy` or `zstd`; hardly more are made.
+
+    Raises:
+        ExpandedError: there are more.
+        ValueError: they're damaged, or cut off.
+    """
+    unpack = _UNPACK.get(codec) or partial(_streamed, codec)
+    try:
+        plain = unpack(data, size_max + 1)
+    except (OSError, ValueError, zlib.error) as error:
+        raise ValueError(f"they can't be decompressed: {error}") from error
+    if plain is None or len(plain) > size_max:
+        raise ExpandedError(f"more than {size_max:,} bytes when decompressed")
     return plain
+
+
+def _inflated(data: bytes, most: int) -> bytes:
+    """Bytes behind the end are passed over: PyIceberg leaves some of zlib's there."""
+    inflating = zlib.decompressobj(-15)
+    plain = inflating.decompress(data, most)
+    if len(plain) < most and not inflating.eof:
+        raise ValueError("they're cut off")
+    return plain
+
+
+def _unsnapped(data: bytes, most: int) -> bytes | None:
+    import pyarrow as pa
+
+    size = 0
+    for place, byte in enumerate(data[:5]):  # the first bytes tell the size of the rest
+        size |= (byte & 127) << (7 * place)
+        if byte < 128:
+            break
+    return pa.Codec("snappy").decompress(data, size, asbytes=True) if size < most else None
+
+
+def _streamed(codec: str, data: bytes, most: int) -> bytes:
+    """Reads a stream, since writers that stream don't report the size of the plain bytes."""
+    import pyarrow as pa
+
+    plain = bytearray()
+    with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+        while len(plain) < most and (part := stream.read(_CHUNK)):
+            plain += part
+    return bytes(plain)
+
+
+_UNPACK: Mapping[str, Callable[[bytes, int], bytes | None]] = {
+    "null": lambda data, _most: data,
+    "deflate": _inflated,
+    "snappy": _unsnapped,
+}
 
 
 class LocalInputs:

@@ -107,7 +107,7 @@ class Planner:
 
     def but_left(self, sql: str, plan: Plan, *, whole: bool) -> Plan:
         """The plan, or a plain one where all rows that it reads were left to Spark before."""
-        if self._left.is_empty:
+        if not self._left:
             return plan
         for leaf in _reads_all(plan):
             read = _rows_read(leaf)

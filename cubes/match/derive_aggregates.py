@@ -50,7 +50,7 @@ class Deriver:
 
     @property
     def slots(self) -> tuple[StateSlot, ...]:
-        """Those that are needed so far, each once."""
+        """The slots that the aggregates need so far, each once."""
         return tuple(self._places)
 
     def finals(self) -> tuple[Final, ...]:

@@ -9,7 +9,6 @@ from random import Random
 from zlib import crc32
 
 _HEADS = re.compile(rb"AI[XT]1")
-_SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
 
 
 def trailing(_: Random, data: bytes) -> bytes:
@@ -27,23 +26,6 @@ def keyed_sealed(_: Random, data: bytes) -> bytes:
             end = at + length
             found[end - 4 : end] = crc32(bytes(found[at : end - 4])).to_bytes(4, "little")
     return bytes(found)
-
-
-def puffin_sealed(_: Random, data: bytes) -> bytes:
-    """The footer of a sidecar, wherever its length says that it is."""
-    if len(data) < 20:
-        return data
-    size = int.from_bytes(data[-12:-8], "little", signed=True)
-    if not 0 <= size <= len(data) - 16:
-        return data
-    start = len(data) - 12 - size
-    payload = data[start:-12]
-    if len(_SEAL.findall(payload)) != 1:
-        return data
-    blank = _SEAL.sub(b'"footer-crc32":"00000000"', payload)
-    seal = f"{crc32(blank):08x}".encode()
-    payload = _SEAL.sub(b'"footer-crc32":"' + seal + b'"', payload)
-    return data[:start] + payload + data[-12:]
 
 
 def vector_sealed(_: Random, data: bytes) -> bytes:

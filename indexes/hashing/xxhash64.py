@@ -4,7 +4,7 @@ Spark's of `bigint`, `double`, `string` and `binary`, that is; a narrower type i
 domain first (`domains.py`), so that a promotion changes no hash. Whole numbers and floats are their
 eight bytes, little-endian; texts and binaries their bytes. −0.0 hashes as 0.0 does, all NaNs alike.
 
-What a query hashes is a literal or two: that is done in plain Python, without importing numba.
+What a query hashes is a literal or two: that is done by the package xxhash, without numba.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ HASH = "xxh64-s42"
 """As formats name this function."""
 SEED = 42
 
-_WORD = (1 << 64) - 1
-_P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
-_P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 _NAN = 0x7FF8000000000000
 
 
@@ -82,38 +79,6 @@ def hash_of_word(word: int) -> int:
 
 def xxh64(data: bytes, seed: int = SEED) -> int:
     """XXH64 of any bytes."""
-    length, at = len(data), 0
-    if length >= 32:
-        lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        while at + 32 <= length:
-            stripe = struct.unpack_from("<4Q", data, at)
-            lanes = [_round(lane, word) for lane, word in zip(lanes, stripe, strict=True)]
-            at += 32
-        state = sum(_turned(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
-        for lane in lanes:
-            state = (state ^ _round(0, lane)) * _P1 + _P4 & _WORD
-    else:
-        state = seed + _P5
-    state = state + length & _WORD
-    while at + 8 <= length:
-        (word,) = struct.unpack_from("<Q", data, at)
-        state = _turned(state ^ _round(0, word), 27) * _P1 + _P4 & _WORD
-        at += 8
-    if at + 4 <= length:
-        (half,) = struct.unpack_from("<I", data, at)
-        state = _turned(state ^ half * _P1 & _WORD, 23) * _P2 + _P3 & _WORD
-        at += 4
-    for byte in data[at:]:
-        state = _turned(state ^ byte * _P5 & _WORD, 11) * _P1 & _WORD
-    state = (state ^ state >> 33) * _P2 & _WORD
-    state = (state ^ state >> 29) * _P3 & _WORD
-    return state ^ state >> 32
+    from xxhash import xxh64_intdigest
 
-
-def _turned(value: int, by: int) -> int:
-    value &= _WORD
-    return (value << by | value >> 64 - by) & _WORD
-
-
-def _round(state: int, word: int) -> int:
-    return _turned(state + word * _P2, 31) * _P1 & _WORD
+    return xxh64_intdigest(data, seed)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from indexes.domains import Key
 from indexes.inverted.dictionary import DictionaryBlock, Directory, Taker, decode
 from indexes.kind import Read
+from indexes.puffin import exactly
 
 Array = npt.NDArray[Any]
 Codes = tuple[int, int]
@@ -100,10 +101,7 @@ class Keyed:
 
     def part(self, offset: int, length: int) -> bytes:
         """Bytes of the blob."""
-        data = self.read(offset, length) if length else b""
-        if len(data) != length:
-            raise ValueError(f"the blob is cut off: {len(data)} of {length} bytes at {offset}")
-        return data
+        return exactly(self.read, offset, length) if length else b""
 
 
 def checked(data: bytes, crc: int) -> bytes:

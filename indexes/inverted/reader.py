@@ -23,6 +23,7 @@ from indexes.inverted.keyed import Codes, Keyed, checked, head_of
 from indexes.inverted.postings import BOUND_MAX, of_numbers, union
 from indexes.inverted.postings import decode as decode_set
 from indexes.kind import Blob, IndexedColumn, Read
+from indexes.puffin import exactly
 from indexes.row_verdict import Between, RowVerdict
 
 Array = npt.NDArray[Any]
@@ -113,9 +114,7 @@ class Inverted(Keyed):
     @classmethod
     def open(cls, read: Read, length: int, domain: str) -> Inverted:
         """`length`: bytes to begin with, as the blob's properties have it."""
-        data = read(0, length)
-        if len(data) != length:
-            raise ValueError(f"the blob is cut off: {len(data)} of {length} bytes")
+        data = exactly(read, 0, length)
         return cls(parse_head(data, domain), data, read)
 
     @cached_property

@@ -18,6 +18,7 @@ from indexes.inverted.dictionary import Directory, rising
 from indexes.inverted.keyed import Codes, Keyed, checked, head_of
 from indexes.inverted.postings import BOUND_MAX, decode
 from indexes.kind import Read
+from indexes.puffin import exactly
 from indexes.row_verdict import Between, RowVerdict
 
 TYPE = "acc-terms-v1"
@@ -61,9 +62,7 @@ class Terms(Keyed):
     @classmethod
     def open(cls, read: Read, length: int, domain: str) -> Terms:
         """`length`: bytes to begin with, as the blob's properties have it."""
-        data = read(0, length)
-        if len(data) != length:
-            raise ValueError(f"the blob is cut off: {len(data)} of {length} bytes")
+        data = exactly(read, 0, length)
         return cls(parse_head(data, domain), domain, data, read)
 
     @property

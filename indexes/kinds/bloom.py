@@ -39,7 +39,7 @@ from indexes.domains import (
     scale_of,
 )
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
-from indexes.kind import Blob, Clauses, IndexedColumn, OptionError, Options
+from indexes.kind import Blob, Clauses, IndexedColumn, OptionError, Options, options_of
 from indexes.question import Among, Question, Value
 from indexes.row_verdict import RowVerdict
 
@@ -48,7 +48,6 @@ PYBLOOM_VALUES = 1 << 14
 """Distinct values up to which a file gets a filter of pybloom_live: it takes them one by one."""
 KEPT_HASHES = 1 << 21
 DEFAULTS: Options = {"bits_per_value": 10.5, "filter": "sbbf"}
-_LEAST_BITS, _MOST_BITS = 4, 40
 _LEAST_RATE = 2.0**-64
 _PYBLOOM_HEADER = struct.Struct("<dQQQQ")
 _TYPES: Mapping[str, type] = {INT64: int, FLOAT64: float, BYTES: bytes}
@@ -63,13 +62,9 @@ class Bloom:
         """As `Kind.options` says."""
         if domain_of(type_) is None:
             raise NotIndexableError(f"BLOOM takes no column of the type {type_}")
-        if unknown := sorted(set(given) - set(DEFAULTS)):
-            told = f"BLOOM has no option {unknown[0]}; it has bits_per_value, filter"
-            raise OptionError(told, unknown[0], tuple(DEFAULTS))
-        found = {**DEFAULTS, **given}
+        found = options_of(self.name, given, DEFAULTS)
         if found["filter"] not in ("sbbf", "pybloom"):
             raise OptionError(f"filter is sbbf or pybloom, not {found['filter']}")
-        found["bits_per_value"] = bits("bits_per_value", found["bits_per_value"])
         return found
 
     def builder(self, column: IndexedColumn, options: Options) -> BloomBuilder:
@@ -153,14 +148,6 @@ class BloomBuilder:
         for kept in self._kept:
             found.add(kept)
         return found
-
-
-def bits(name: str, given: Any) -> float:
-    """An option of bits for each value. OptionError if it's out of range."""
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if number and _LEAST_BITS <= given <= _MOST_BITS:
-        return float(given)
-    raise OptionError(f"{name} is a number of bits from {_LEAST_BITS} to {_MOST_BITS}, not {given}")
 
 
 def fits(properties: Mapping[str, str], type_: str) -> bool:

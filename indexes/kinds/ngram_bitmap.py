@@ -27,14 +27,12 @@ from indexes.domains import INT64
 from indexes.hashing.xxhash64 import HASH, Hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
-from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
-from indexes.kinds.bloom import bits
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.kinds.ngram_bloom import NGRAM_BLOOM, ways_of
 from indexes.question import Question
 from indexes.row_verdict import RowVerdict
 from indexes.text.gram_blocks import GramBlock, GramBlocks
 from indexes.text.grams import GRAMS, LEAST_GRAM, MOST_GRAM
-from indexes.text.options import taken
 
 DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 256, "bits_per_gram": 10.0}
 _WHOLES = {
@@ -56,9 +54,7 @@ class NgramBitmap:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
-        found["bits_per_gram"] = bits("bits_per_gram", found["bits_per_gram"])
-        return found
+        return options_over_texts(self.name, type_, given, DEFAULTS, _WHOLES)
 
     def builder(self, column: IndexedColumn, options: Options) -> _GramBuilder:
         """To build one file's index."""

@@ -19,14 +19,12 @@ import pyarrow as pa
 
 from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
 from indexes.hashing.xxhash64 import HASH
-from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
-from indexes.kinds.bloom import bits
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.question import Among, Like, Question
 from indexes.row_verdict import RowVerdict
 from indexes.text import grams
 from indexes.text.gram_blocks import GramBlock, GramBlocks
 from indexes.text.grams import GRAMS, LEAST_GRAM, MOST_GRAM
-from indexes.text.options import taken
 
 BLOCKS_TYPE = "acc-ngram-blocks-v1"
 DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 8192, "bits_per_gram": 10.0}
@@ -46,9 +44,7 @@ class NgramBloom:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
-        found["bits_per_gram"] = bits("bits_per_gram", found["bits_per_gram"])
-        return found
+        return options_over_texts(self.name, type_, given, DEFAULTS, _WHOLES)
 
     def builder(self, column: IndexedColumn, options: Options) -> NgramBuilder:
         """To build one file's filters."""

@@ -18,17 +18,16 @@ import pyarrow as pa
 
 from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
 from indexes.inverted.dictionary import key_of, to_keys
-from indexes.kind import Blob, IndexedColumn, Intervals, OptionError, Options
+from indexes.kind import Blob, IndexedColumn, Intervals, OptionError, Options, options_of
 from indexes.question import Among, Compare, Like, Question, Within
 from indexes.range.choose import chosen, distinct
 from indexes.range.filters import MODES, Keys
 from indexes.row_verdict import RowVerdict
 
-DEFAULTS: Options = {"bits_per_value": 10, "mode": "auto"}
+DEFAULTS: Options = {"bits_per_value": 10.0, "mode": "auto"}
 MOST_KEYS = 1 << 24
 """Distinct keys of a file beyond which it gets no blob."""
 MOST_PREFIX = 255
-_LEAST_BITS, _MOST_BITS = 4, 40
 _HALF = np.uint64(1 << 63)
 _SORTED_AT = 1 << 20  # keys that wait before they are sorted among the others
 _MOST_ASKED = 256
@@ -44,18 +43,11 @@ class RangeKind:
         """All options: `bits_per_value`, 4 to 40, and `mode`."""
         if domain_of(type_) is None:
             raise NotIndexableError(f"RANGE takes no column of the type {type_}")
-        if unknown := sorted(set(given) - set(DEFAULTS)):
-            told = f"RANGE has no option {unknown[0]}; it has {', '.join(DEFAULTS)}"
-            raise OptionError(told, unknown[0], tuple(DEFAULTS))
-        found = {**DEFAULTS, **given}
-        bits, mode = found["bits_per_value"], str(found["mode"]).lower()
-        number = isinstance(bits, int | float) and not isinstance(bits, bool)
-        if not number or not _LEAST_BITS <= float(bits) <= _MOST_BITS:
-            allowed = f"a number of bits from {_LEAST_BITS} to {_MOST_BITS}"
-            raise OptionError(f"bits_per_value is {allowed}, not {bits}")
+        found = options_of(self.name, given, DEFAULTS)
+        mode = str(found["mode"]).lower()
         if mode not in ("auto", *MODES):
             raise OptionError(f"mode is auto, {', '.join(MODES)}, not {found['mode']}")
-        return {"bits_per_value": float(bits), "mode": mode}
+        return {**found, "mode": mode}
 
     def builder(self, column: IndexedColumn, options: Options) -> RangeBuilder:
         """To build one file's filter."""

@@ -28,12 +28,10 @@ from indexes.domains import BYTES
 from indexes.hashing.xxhash64 import HASH, hash_of, hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
-from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
-from indexes.kinds.bloom import bits
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.question import Question, Tokens
 from indexes.row_verdict import RowVerdict
 from indexes.text.grams import folded_text
-from indexes.text.options import taken
 from indexes.text.tokens import ANALYSER, tokenize
 
 DEFAULTS: Options = {"rows": True, "block_rows": 1024, "bits_per_token": 10.0}
@@ -51,9 +49,7 @@ class TokenBitmap:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
-        found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
-        return found
+        return options_over_texts(self.name, type_, given, DEFAULTS, _WHOLES)
 
     def builder(self, column: IndexedColumn, options: Options) -> _TokenBuilder:
         """To build one file's index."""

@@ -22,12 +22,10 @@ import pyarrow as pa
 
 from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
-from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read
-from indexes.kinds.bloom import bits
+from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.question import Question, Tokens
 from indexes.row_verdict import RowVerdict
 from indexes.text.grams import folded_text
-from indexes.text.options import taken
 from indexes.text.tokens import ANALYSER, tokenize
 
 BLOCKS_TYPE = "acc-token-blocks-v1"
@@ -44,9 +42,7 @@ class TokenBloom:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
-        found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
-        return found
+        return options_over_texts(self.name, type_, given, DEFAULTS, _WHOLES)
 
     def builder(self, column: IndexedColumn, options: Options) -> TokenBuilder:
         """To build one file's filters."""

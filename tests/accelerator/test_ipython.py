@@ -95,7 +95,7 @@ def test_which_session(shell: InteractiveShell, root: Path) -> None:
         shell.user_ns["other"] = other
         assert _keys(_ran(shell, f"%%accelerate --session=other -o kept\n{sql}")) == [1]
         _fails(shell, f"%accelerate {sql}", "several sessions: again, one, other")
-        _fails(shell, f"%accelerate -s onne {sql}", "is one meant")
+        _fails(shell, f"%accelerate -s onne {sql}", "did you mean one")
         _ran(shell, f"%accelerate open {root}")
         assert _keys(_ran(shell, f"%accelerate {sql}")) == [1]
         _ran(shell, "%accelerate close")
@@ -114,7 +114,7 @@ def test_errors_are_told_shortly(
     _ran(shell, f"%accelerate open {root}")
     shell.user_ns["named"] = "x"
     for code, message in (
-        ("%accelerate SELECT :namd", "is named meant"),
+        ("%accelerate SELECT :namd", "did you mean named"),
         ("%accelerate SELECT :named, ?", "don't go together"),
         ("%%accelerate\nSELECT k FROM d.t WHERE k = ?", "don't go together"),
         ("%%accelerate -o a-b\nSELECT 1", "no variable can be named a-b"),

@@ -34,11 +34,11 @@ from pyiceberg.types import (
 )
 
 from accelerator.iceberg import PinnedTable
-from accelerator.iceberg.statistics.puffin import content, footer_of
 from accelerator.iceberg.statistics.sketches import sketch_files
-from accelerator.services.statistics.read import opened
+from accelerator.services.statistics.read import content, opened
 from accelerator.services.statistics.sketches.theta import THETA, Theta, parsed
 from accelerator.session.session import Accelerator
+from indexes.puffin import footer_of
 from tests.spark.conftest import SparkWarehouse
 from tests.support.equality_deletes import write_equality_deletes
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from indexes import sidecar
+from indexes import puffin
 from indexes.bloom.split_block import BLOCK_BYTES, MOST_BLOCKS, Bundle, read_filter, transpose
 from indexes.bloom.split_block import TYPE as FILTER
 from indexes.bounds import Flags, Numbers
@@ -92,23 +92,23 @@ class Ranges(Struct, frozen=True):
     """Range filters of one shape. `rate`: of ranges without a value the share that they keep."""
 
     group: RangeGroup
-    place: sidecar.BlobRange
+    place: puffin.BlobRange
     rate: float
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
         """See `BundlePiece`."""
-        return self.group.may(asked, sidecar.within(read, self.place))
+        return self.group.may(asked, puffin.within(read, self.place))
 
     def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
         """See `BundlePiece`."""
         own = {**said, "rate": f"{self.rate:.6f}"}
-        return self.group.blobs(sidecar.within(read, self.place), own)
+        return self.group.blobs(puffin.within(read, self.place), own)
 
 
 class BoundsTable(Struct, frozen=True):
     """Bounds, a row for each file."""
 
-    place: sidecar.BlobRange
+    place: puffin.BlobRange
     check: int
 
     def may(self, *_: object) -> None:
@@ -127,7 +127,7 @@ class Single(Struct, frozen=True):
     """A blob that stands by itself."""
 
     blob: Blob
-    place: sidecar.BlobRange
+    place: puffin.BlobRange
     check: int
 
     def may(self, asked: Asked, read: Read) -> Flags | None:
@@ -151,7 +151,7 @@ class Draft(Struct, frozen=True):
 
     blob: Blob
     files: tuple[int, ...]
-    placed: Callable[[sidecar.BlobRange], BundlePiece]
+    placed: Callable[[puffin.BlobRange], BundlePiece]
 
 
 def drafts(light: Sequence[Sequence[Blob]]) -> list[Draft]:
@@ -285,7 +285,7 @@ def _pieces(told: Mapping[str, Any]) -> list[BundlePiece]:
     return [*filters, *ranges, *bounds, *singles]
 
 
-def _checked(read: Read, place: sidecar.BlobRange, check: int) -> bytes:
+def _checked(read: Read, place: puffin.BlobRange, check: int) -> bytes:
     data = read(place.offset, place.length)
     if crc32(data) != check or len(data) != place.length:
         raise ValueError("a blob of a bundle is cut off or altered")
@@ -307,9 +307,9 @@ def _bundle(blocks: Any, files: Any) -> Bundle:
     return found
 
 
-def place_of(offset: Any, length: Any) -> sidecar.BlobRange:
+def place_of(offset: Any, length: Any) -> puffin.BlobRange:
     """A place as a record has it. ValueError for one that no file has."""
-    found = sidecar.BlobRange(int(offset), int(length))
+    found = puffin.BlobRange(int(offset), int(length))
     if not (0 <= found.offset <= _BYTES_MAX and 0 <= found.length <= _BYTES_MAX):
         raise ValueError(f"{found.length} bytes at {found.offset}")
     return found

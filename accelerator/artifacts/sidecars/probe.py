@@ -45,9 +45,9 @@ from indexes.inverted.cells import ColumnCells
 from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
 from indexes.kinds.bounds import are_of
+from indexes.puffin import within
 from indexes.question import Question
 from indexes.row_verdict import Certainty, RowVerdict
-from indexes.sidecar import within
 from rewrite.facts import TableFacts
 from rewrite.ir.expr import Column, Expr, columns
 

@@ -18,7 +18,7 @@ from accelerator.artifacts.sidecars.bundle import ALONE, UNFIT, BundlePiece, Sin
 from accelerator.iceberg import LiveFile
 from accelerator.store import CoveredFile, IndexRecord, SegmentRecord, segment_id
 from accelerator.store.records import BUNDLE
-from indexes import sidecar as sidecar_files
+from indexes import puffin
 from indexes.domains import keeps_meaning
 from indexes.hashing.xxhash64 import HASH
 from indexes.inverted.postings import BOUND_MAX
@@ -92,7 +92,7 @@ def write_bundle(write: Callable[[str, bytes], str], made: IndexJobResult) -> Wr
         for place, file in enumerate(draft.files):
             places[file] = (number, place)
     rows = sum(file.record_count for file in made.files)
-    data, spots = sidecar_files.write([(draft.blob, 0) for draft in drafts], rows)
+    data, spots = puffin.write_sidecar([(draft.blob, 0) for draft in drafts], rows)
     uri = write("bundle.puffin", data)
     found = tuple(draft.placed(spot) for draft, spot in zip(drafts, spots, strict=True))
     return WrittenBundle(uri, len(data), found, tuple(places))
@@ -239,7 +239,7 @@ class HeavyBlob(Struct, frozen=True):
     """A blob in a sidecar."""
 
     uri: str
-    place: sidecar_files.BlobRange
+    place: puffin.BlobRange
     blob: Blob
     column: IndexedColumn
 

@@ -23,7 +23,7 @@ from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.rows.row_groups import stored_names
 from accelerator.store.files.files import open_files
-from indexes import sidecar
+from indexes import puffin
 from indexes.domains import NotIndexableError, to_domain
 from indexes.kind import Blob, ColumnIndexer, IndexedColumn, Options
 from indexes.kinds import KINDS
@@ -267,7 +267,7 @@ class RunningIndex:
     def _sidecar(self, blobs: Sequence[Blob]) -> Sidecar | None:
         if not blobs:
             return None
-        data, places = sidecar.write(
+        data, places = puffin.write_sidecar(
             [(blob, self._wanted.field_id) for blob in blobs], self._file.record_count
         )
         uri = self.written(f"{self._wanted.prefix}/{self._file.number}.puffin", data)

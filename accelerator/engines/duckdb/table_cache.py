@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelerator.common.arrow.spark_types import row_width
+from accelerator.common.lru_cache import UNLIMITED, Recent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,9 +32,8 @@ class KeptRows:
     """
 
     def __init__(self, size_bytes: int) -> None:
-        self._size, self._taken = size_bytes, 0
-        self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
-        self._lock = threading.Lock()
+        self._size = size_bytes
+        self._tables: Recent[pa.Table] = Recent(UNLIMITED, lambda _, one: one.nbytes, size_bytes)
 
     def takes(self, pinned: PinnedTable, columns: Sequence[str]) -> bool:
         """Whether the table is small, in its files and in memory: few bytes may be many rows."""
@@ -51,17 +49,10 @@ class KeptRows:
         These are the files' own, at most; none where the columns are kept.
         """
         name = name_of(pinned, columns)
-        with self._lock:
-            known = self._tables.get(name)
-            if known is not None:
-                self._tables.move_to_end(name)
-                return known, 0
+        known = self._tables.get(name)
+        if known is not None:
+            return known, 0
         table = pinned.arrow(columns)
         if table.nbytes * 4 <= self._size:
-            with self._lock:
-                if name not in self._tables:
-                    self._tables[name] = table
-                    self._taken += table.nbytes
-                while self._taken > self._size:
-                    self._taken -= self._tables.popitem(last=False)[1].nbytes
+            self._tables.put(name, table)
         return table, pinned.size_bytes

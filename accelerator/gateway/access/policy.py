@@ -17,8 +17,9 @@ from typing import cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from accelerator.common.config.settings import from_file
 from accelerator.errors import AcceleratorError, ConfigError
-from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
+from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section
 from accelerator.gateway.access.grants import (
     ACTIONS,
     KINDS_OF,
@@ -90,7 +91,7 @@ class Policy(Struct, frozen=True):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """The policy of a file. ConfigError names the rule and the key that is wrong."""
-        file = Section(read(Path(path)), str(path), _PAGE, ("rule", "limit"))
+        file = Section(from_file(Path(path)), str(path), _PAGE, ("rule", "limit"))
         rules = tuple(_rule(one) for one in _sections(file, "rule", _RULE))
         if sum(len(rule.grants) for rule in rules) > _GRANTS_MAX:
             raise file.error(f"its rules have more than {_GRANTS_MAX} patterns", "rule")

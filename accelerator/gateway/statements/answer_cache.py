@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.engines.duckdb.spill import Spill, delete_left
 from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.table_versions import Name
@@ -86,9 +87,11 @@ class AnswerCache:
 
     def __init__(self, memory: int, disk: int, folder: str | None, answer_max: int) -> None:
         self._memory, self._disk, self.answer_max = memory, disk, min(answer_max, memory)
-        self._kept: OrderedDict[AnswerKey, tuple[CacheEntry, int]] = OrderedDict()
+        self._kept: Recent[CacheEntry] = Recent(
+            UNLIMITED, lambda _, entry: entry.bytes, memory, self._write
+        )
         self._files: OrderedDict[AnswerKey, int] = OrderedDict()
-        self.memory_bytes = self.disk_bytes = 0
+        self.disk_bytes = 0
         self.hits = self.misses = self.stale = 0
         self._parent = folder
         self._folder: Spill | None = None
@@ -98,17 +101,19 @@ class AnswerCache:
         """Whether anything is kept."""
         return self._memory > 0
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that answers take."""
+        return self._kept.weight
+
     def __len__(self) -> int:
         return len(self._kept) + len(self._files)
 
     def get(self, key: AnswerKey) -> CacheEntry | None:
         """The answer, whose versions aren't checked yet."""
         kept = self._kept.get(key)
-        if kept is not None:
-            self._kept.move_to_end(key)
-            return kept[0]
-        if key not in self._files:
-            return None
+        if kept is not None or key not in self._files:
+            return kept
         entry = self._read(key)
         self._drop_file(key)
         if entry is not None:
@@ -116,38 +121,22 @@ class AnswerCache:
         return entry
 
     def put(self, key: AnswerKey, entry: CacheEntry) -> None:
-        """Keeps it, and fewer of what was asked for longest ago."""
+        """Caches an answer in place of those that were asked for longest ago."""
         self.drop(key)
-        size = entry.bytes
-        if not self.is_on or size > self.answer_max + _OVERHEAD:
-            return
-        self._kept[key] = entry, size
-        self.memory_bytes += size
-        while self.memory_bytes > self._memory:
-            oldest, (left, freed) = self._kept.popitem(last=False)
-            self.memory_bytes -= freed
-            self._write(oldest, left)
+        if self.is_on and entry.bytes <= self.answer_max + _OVERHEAD:
+            self._kept.put(key, entry)
 
     def grown(self, key: AnswerKey) -> None:
         """Counts anew what an entry takes, of which pages were made."""
         kept = self._kept.get(key)
-        if kept is not None and kept[0].bytes != kept[1]:
-            self.put(key, kept[0])
+        if kept is not None:
+            self.put(key, kept)
 
     def drop(self, key: AnswerKey) -> None:
         """It's old, or nobody may have it any more."""
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self.memory_bytes -= kept[1]
+        self._kept.pop(key)
         if key in self._files:
             self._drop_file(key)
-
-    def clear(self) -> None:
-        """Drops all."""
-        self._kept.clear()
-        self._files.clear()
-        self.memory_bytes = self.disk_bytes = 0
-        self.close()
 
     def close(self) -> None:
         """Leaves nothing on the disk."""

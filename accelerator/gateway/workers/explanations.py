@@ -6,14 +6,14 @@ than the plan cache keeps it, but for the newest few; what isn't there any more 
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from accelerator.common.lru_cache import Recent
 from accelerator.query.explain.html import stages
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ class Explanations:
     """Of one worker; threads share it."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, _KeptExplanation] = OrderedDict()
+        self._kept: Recent[_KeptExplanation] = Recent(_KEPT_MAX)
         self._newest: deque[Plan] = deque(maxlen=_NEWEST)
-        self._lock = threading.Lock()
 
     def keep(
         self, number: int, sql: str, plan: Plan, explainer: Explainer, *, is_private: bool = False
@@ -52,11 +51,8 @@ class Explanations:
         A private one reports more than its own user may read.
         """
         kept = _KeptExplanation(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
-        with self._lock:
-            self._kept[number] = kept
-            self._newest.append(plan)
-            if len(self._kept) > _KEPT_MAX:
-                self._kept.popitem(last=False)
+        self._kept.put(number, kept)
+        self._newest.append(plan)
 
     def told(self, number: int) -> dict[str, Any] | None:
         """As JSON values: `text`, `reasons`, and `tables` with a funnel each; None where it's gone.
@@ -66,8 +62,7 @@ class Explanations:
         Each stage of a funnel is its name, the share that is left (0 to 1), and a note. `sources`
         are data files by what answers for them.
         """
-        with self._lock:
-            kept = self._kept.get(number)
+        kept = self._kept.get(number)
         if kept is None:
             return None
         plan, explainer = kept.plan(), kept.explainer()

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from msgspec import Struct, field
 
@@ -44,7 +43,7 @@ class Sessions:
     def __init__(self, config: Config, *, spark: bool, zones_max: int) -> None:
         """Without `spark` none of them starts one."""
         # What they are asked is for the gateway to log: it knows who has asked, and for how long.
-        self._config = replace(config, query_log=False)
+        self._config = config.model_copy(update={"query_log": False})
         self._spark, self._max = spark, max(1, zones_max)
         self._kept: OrderedDict[str, _IdleSession] = OrderedDict()
         self._lock, self._opening = threading.Lock(), threading.Lock()
@@ -104,8 +103,8 @@ class Sessions:
         if zone != self.zone:
             conf = {key: value for key, value in config.spark_conf.items() if key != _ZONE}
             memory = max(LEAST, config.memory_bytes_max // 4)  # beside the first one's
-            config = replace(
-                config, session_time_zone=zone, spark_conf=conf, memory_bytes_max=memory
+            config = config.model_copy(
+                update={"session_time_zone": zone, "spark_conf": conf, "memory_bytes_max": memory}
             )
         return open_loaded(config, source=None if self._spark else elsewhere())
 

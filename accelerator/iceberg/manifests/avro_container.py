@@ -8,18 +8,18 @@ A file that ends behind a block is whole, as the format has it: it doesn't say h
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-import pyarrow as pa
 from msgspec import Struct
 
 from accelerator.iceberg.errors import ManifestError
+from accelerator.iceberg.io import ExpandedError, decompressed
 
 BYTES_MAX = 2**31 - 1  # offsets into the decompressed bytes are 32 bits wide
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _VARINT_BYTES_MAX = 10
-_CHUNK = 1 << 16
+_CODECS = {b"null": "null", b"deflate": "deflate", b"snappy": "snappy", b"zstandard": "zstd"}
 _INFLATED = 256
 """A file may become so many times larger, as one of entries that are all alike does."""
 _INFLATED_BYTES = 1 << 26
@@ -57,7 +57,10 @@ def read_container(data: bytes) -> Container:
     reader = _ByteReader(data, len(_MAGIC))
     metadata = _metadata(reader)
     sync = reader.take(_SYNC_BYTES)
-    decompress = _decompressor(metadata.get("avro.codec", b"null"))
+    named = metadata.get("avro.codec", b"null")
+    codec = _CODECS.get(named)
+    if codec is None:
+        raise unsupported(f"its codec is {named.decode(errors='replace')!r}")
     try:
         schema = metadata["avro.schema"].decode()
     except (KeyError, UnicodeDecodeError) as error:
@@ -67,7 +70,7 @@ def read_container(data: bytes) -> Container:
     blocks: list[AvroBlock] = []
     while reader.left:
         rows = reader.varint()
-        part = decompress(reader.take(reader.varint()), most - len(plain))
+        part = _unpacked(reader.take(reader.varint()), codec, most - len(plain))
         if reader.take(_SYNC_BYTES) != sync:
             raise damaged("a block doesn't end where it should")
         if not 0 <= rows * _ENTRY_BYTES_MIN <= len(part):
@@ -135,75 +138,18 @@ def _metadata(reader: _ByteReader) -> dict[str, bytes]:
     return found
 
 
-def _decompressor(codec: bytes) -> Callable[[bytes, int], bytes]:
-    """What makes plain bytes of a block's, at most so many."""
-    known: dict[bytes, Callable[[bytes, int], bytes]] = {
-        b"null": _plain,
-        b"deflate": _inflate,
-        b"snappy": _unsnap,
-        b"zstandard": _unzstd,
-    }
-    found = known.get(codec)
-    if found is None:
-        raise unsupported(f"its codec is {codec.decode(errors='replace')!r}")
-    return found
-
-
-def _plain(block: bytes, size_max: int) -> bytes:
-    if len(block) > size_max:
-        raise _too_large()
-    return block
-
-
-def _inflate(block: bytes, size_max: int) -> bytes:
-    """Raw deflate. Bytes behind its end are passed over: PyIceberg leaves some of zlib's there."""
-    inflating = zlib.decompressobj(-15)
+def _unpacked(block: bytes, codec: str, size_max: int) -> bytes:
+    """The plain bytes of a block, at most so many."""
+    snappy = codec == "snappy"  # whose blocks end with a checksum
     try:
-        plain = inflating.decompress(block, size_max + 1)
-    except zlib.error as error:
+        plain = decompressed(block[:-4] if snappy else block, codec, size_max)
+    except ExpandedError as error:
+        raise unsupported(
+            f"decompressed it has more than {BYTES_MAX:,} bytes, or more than {_INFLATED} times"
+            " its own"
+        ) from error
+    except ValueError as error:
         raise damaged("a block can't be decompressed") from error
-    if len(plain) > size_max:
-        raise _too_large()
-    if not inflating.eof:
-        raise damaged("a compressed block is cut off")
-    return plain
-
-
-def _unsnap(block: bytes, size_max: int) -> bytes:
-    size = shift = 0
-    for byte in block[:5]:  # snappy's own first bytes tell the size of the rest
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    if size > size_max:
-        raise _too_large()
-    try:
-        plain: bytes = pa.Codec("snappy").decompress(block[:-4], size, asbytes=True)
-    except (OSError, ValueError) as error:
-        raise damaged("a block can't be decompressed") from error
-    if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
+    if snappy and zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
         raise damaged("a block isn't what its checksum says")
     return plain
-
-
-def _unzstd(block: bytes, size_max: int) -> bytes:
-    """As a stream: writers that stream don't say how large the plain bytes are."""
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
-            while part := stream.read(_CHUNK):
-                parts.append(part)
-                size += len(part)
-                if size > size_max:
-                    raise _too_large()
-    except (OSError, ValueError) as error:
-        raise damaged("a block can't be decompressed") from error
-    return b"".join(parts)
-
-
-def _too_large() -> ManifestError:
-    return unsupported(
-        f"decompressed it has more than {BYTES_MAX:,} bytes, or more than {_INFLATED} times its own"
-    )

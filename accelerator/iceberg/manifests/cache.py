@@ -8,11 +8,11 @@ for one decode; different manifests are decoded side by side.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.cache_file import Identity, file_of, read_file, trim, write_file
 from accelerator.iceberg.manifests.columns import ManifestColumns
@@ -28,7 +28,11 @@ class _CachedManifest(Struct, eq=False):
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     columns: ManifestColumns | None = None
-    bytes: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that its columns take now."""
+        return 0 if self.columns is None else self.columns.nbytes
 
 
 class ManifestCache:
@@ -48,14 +52,15 @@ class ManifestCache:
         self._budget = budget_bytes
         self._folder, self._folder_bytes = folder, folder_bytes
         self._written = 0
-        self._entries: OrderedDict[Identity, _CachedManifest] = OrderedDict()
-        self._bytes = 0
+        self._entries: Recent[_CachedManifest] = Recent(
+            UNLIMITED, lambda _, entry: entry.nbytes, budget_bytes
+        )
         self._lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that are accounted for."""
-        return self._bytes
+        return self._entries.weight
 
     def holds(self, manifest: ManifestFile) -> bool:
         """Whether its columns are in memory, or seem to be in the folder; reads nothing."""
@@ -65,8 +70,7 @@ class ManifestCache:
 
     def known(self, manifest: ManifestFile) -> ManifestColumns | None:
         """Its columns where they are in memory."""
-        with self._lock:
-            entry = self._entries.get(Identity.of(manifest))
+        entry = self._entries.get(Identity.of(manifest))
         return None if entry is None else entry.columns
 
     def columns(self, inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
@@ -77,9 +81,7 @@ class ManifestCache:
             CatalogError: it can't be read.
         """
         identity = Identity.of(manifest)
-        with self._lock:
-            entry = self._entries.setdefault(identity, _CachedManifest())
-            self._entries.move_to_end(identity)
+        entry = self._entries.get_or(identity, _CachedManifest)
         try:
             with entry.lock:
                 columns = entry.columns
@@ -119,24 +121,8 @@ class ManifestCache:
         trim(folder, self._folder_bytes)
 
     def _account(self, identity: Identity, entry: _CachedManifest) -> None:
-        """Bring the entry's size up to date, and keep the budget."""
-        columns = entry.columns
-        with self._lock:
-            if self._entries.get(identity) is not entry:
-                return
-            if columns is None:  # it couldn't be decoded
-                del self._entries[identity]
-                return
-            self._resize(entry, columns.nbytes)
-            if self._bytes <= self._budget:
-                return
-            for key, one in list(self._entries.items()):
-                if self._bytes <= self._budget:
-                    return
-                if one.columns is not None:
-                    self._resize(one, 0)
-                    del self._entries[key]
-
-    def _resize(self, entry: _CachedManifest, size: int) -> None:
-        self._bytes += size - entry.bytes
-        entry.bytes = size
+        """Brings the entry's size up to date; it goes where it couldn't be decoded, or kept."""
+        if entry.columns is None or entry.nbytes > self._budget:
+            self._entries.pop(identity)
+        else:
+            self._entries.put(identity, entry)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Literal
 
 from msgspec.structs import replace
@@ -59,6 +58,7 @@ from accelerator.query.statements.nodes import (
 )
 from rewrite.parse.bounds import HINT, TooDeepError
 from rewrite.text.first_look import QUERY_WORDS, first_word, without_plain_hint
+from rewrite.text.suggestions import closest
 
 INDEX_KINDS = frozenset(
     (
@@ -165,7 +165,7 @@ def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
 def _is_meant(kind: str) -> bool:
     """Whether a kind is one of ours misspelt, or a part of one's name."""
     words = {word for one in INDEX_KINDS for word in one.split("_")}
-    return kind in words or bool(get_close_matches(kind, [*INDEX_KINDS, *words], 1, 0.75))
+    return kind in words or bool(closest(kind, [*INDEX_KINDS, *words]))
 
 
 def _index(reader: Reader, created: CreateIndex) -> Statement:

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
+from pydantic import TypeAdapter
 
-from accelerator.common.config.value_kinds import PARSERS
+from accelerator.common.config.value_kinds import Bytes
 from accelerator.errors import AdviceError
 from accelerator.query.explain.buildable import Buildable
 from accelerator.query.statements.definitions import table_uuid
@@ -53,8 +54,8 @@ def budget_of(options: Sequence[tuple[str, str | float | bool]]) -> AdviceBudget
 def _bytes(value: str | float | bool) -> int:
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
     try:
-        return int(PARSERS["bytes"](whole, {}))
-    except (ValueError, TypeError, OverflowError) as error:
+        return TypeAdapter(Bytes).validate_python(whole)
+    except ValueError as error:
         raise AdviceError(
             f"bytes is {str(value)[:40]!r}", hint="give a number, or a size such as '512MB'"
         ) from error

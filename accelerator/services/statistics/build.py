@@ -25,7 +25,6 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.catalogs.readers import COMMIT_TRIES
 from accelerator.iceberg.errors import CommitUnknownError, failures
 from accelerator.iceberg.io import file_io, local_path
-from accelerator.iceberg.statistics.puffin import PuffinBlob, footer_of, stored, written
 from accelerator.iceberg.statistics.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.iceberg.writes.statistics_files import (
     NewFile,
@@ -40,11 +39,13 @@ from accelerator.services.statistics.read import (
     TableSketches,
     kept,
     opened,
+    stored,
 )
 from accelerator.services.statistics.scan import columns_of, sketch
 from accelerator.services.statistics.sketches.column import ColumnSketches, SketchedColumn
 from accelerator.services.statistics.sketches.theta import THETA
 from accelerator.version import VERSION as RELEASE
+from indexes.puffin import PuffinBlob, footer_of, written
 from rewrite.facts import At
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
 
 _log = logging.getLogger("accelerator")
-_CREATED_BY = f"lakehouse-accelerator {RELEASE}"
+_CREATED_BY = {"created-by": f"lakehouse-accelerator {RELEASE}"}
 _COPIED_MAX, _TOLD_MAX = 64 << 20, 4 << 20
 """Bytes of another file's blobs that are copied, and of what its footer says of them, as JSON."""
 _KEY = "encryption.key-id"

@@ -17,14 +17,16 @@ from msgspec import Struct, field
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.errors import read_errors
-from accelerator.iceberg.io import inputs_for
-from accelerator.iceberg.statistics.puffin import PuffinBlob, Read, content, footer_of
+from accelerator.iceberg.io import decompressed, inputs_for
 from accelerator.iceberg.statistics.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.services.statistics.sketches.column import TYPES, ColumnSketches, SketchedColumn
+from indexes.kind import Read
+from indexes.puffin import PuffinBlob, exactly, footer_of
 
 VERSION = "1"
 """Of the format."""
 TYPE, LAYOUT, NULLS = "iceberg-type", "layout", "nulls"
+BLOB_MAX = 16 << 20
 _FILES_MAX = 32
 """Files of statistics that are opened for one table."""
 _DIGITS_MAX = 18
@@ -63,6 +65,20 @@ def opened(pinned: PinnedTable, file: SketchFile) -> Iterator[tuple[Read, int]]:
                 return bytes(held.read(length))
 
             yield read, size
+
+
+def stored(read: Read, blob: PuffinBlob) -> bytes:
+    """The blob's bytes as the file has them; ValueError where they're too many, or fewer."""
+    if blob.length > BLOB_MAX:
+        raise ValueError(f"a blob of {blob.length:,} bytes")
+    return exactly(read, blob.offset, blob.length)
+
+
+def content(read: Read, blob: PuffinBlob) -> bytes:
+    """The blob's bytes, decompressed; ValueError as for `stored`, and for other codecs."""
+    if blob.codec not in (None, "zstd"):
+        raise ValueError(f"a blob compressed by {blob.codec}, which isn't read here")
+    return decompressed(stored(read, blob), blob.codec or "null", BLOB_MAX)
 
 
 def kept(

@@ -19,7 +19,7 @@ from accelerator.store.records import BUNDLE
 from fuzz.bytes.formats.columns import Sampled, names, numbers, reading, scattered, texts
 from fuzz.bytes.formats.light import light
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
-from indexes import sidecar
+from indexes import puffin
 from indexes.kind import Blob
 from indexes.kinds import KINDS
 
@@ -57,7 +57,7 @@ def _sample(kind: str, made: Sequence[Sampled], several: Sequence[dict[str, Any]
     for number, draft in enumerate(drafts):
         for place, file in enumerate(draft.files):
             places[file] = (number, place)
-    data, spots = sidecar.write([(draft.blob, 0) for draft in drafts], 100)
+    data, spots = puffin.write_sidecar([(draft.blob, 0) for draft in drafts], 100)
     parts = [draft.placed(spot) for draft, spot in zip(drafts, spots, strict=True)]
     several_pieces = sum(not isinstance(piece, Single) for piece in parts)
     told = [

@@ -9,20 +9,22 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyroaring import BitMap
 
 from accelerator.artifacts.sidecars import records
 from accelerator.artifacts.sidecars.probe import UNREADABLE
+from accelerator.services.statistics.read import content
 from accelerator.store import CoveredFile, SegmentRecord
 from fuzz.bytes.formats.columns import Sampled, blobs, few, floats, numbers, reading, texts
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
-from fuzz.bytes.seals import keyed_sealed, puffin_sealed
-from indexes import sidecar
+from fuzz.bytes.seals import keyed_sealed
+from indexes import puffin
 from indexes.inverted.cells import ColumnCells, cells_of
 from indexes.kinds import KINDS
+from indexes.puffin import PuffinBlob, footer_of, within, written
 from indexes.question import Question
 from indexes.row_verdict import Between, RowVerdict
-from indexes.sidecar import read_blob, read_footer, within
 
 _BELIEVED = ("indexes.inverted.keyed", "indexes.bloom.block_filters")
 
@@ -48,7 +50,7 @@ def sidecar_record(facts: Any, type_: str, rows: int) -> SegmentRecord:
 def _sample(sampled: Sampled, kind: str, **options: Any) -> Input:
     heavy = [one for one in blobs(sampled, kind, **options) if not one.light]
     assert heavy, f"{kind} has no heavy blob of the sample"
-    data, places = sidecar.write([(one, 3) for one in heavy], sampled.column.rows)
+    data, places = puffin.write_sidecar([(one, 3) for one in heavy], sampled.column.rows)
     told = [
         {
             "type": one.type,
@@ -124,22 +126,18 @@ def _cells(given: Input, sampled: Sampled, chosen: BitMap | None) -> Any:
 def _puffin_steps(given: Input) -> Iterable[Step]:
     def whole() -> Any:
         read = reading(given.data)
-        footer = read_footer(read, len(given.data))
-        told = []
-        for entry in footer.entries:
-            blob = read_blob(read, entry)
-            told.append((blob.type, blob.data, sorted(blob.properties.items()), entry.field_id))
-        return told
+        found = footer_of(read, len(given.data))
+        return [(one.type, one.fields, one.properties, content(read, one)) for one in found]
 
     yield whole
 
 
 def _puffin_samples() -> Sequence[Input]:
-    return [_bare(_sample(numbers(300, 20), "BITMAP")), _bare(_sample(texts(300), "TOKEN_BITMAP"))]
-
-
-def _bare(given: Input) -> Input:
-    return Input(given.data)
+    """As statistics are: some blobs are compressed, as other writers do."""
+    packed = pa.Codec("zstd").compress(b"sketch" * 99, asbytes=True)
+    codecs = {None: b"sketch", "zstd": packed}
+    made = [(PuffinBlob("t", (3,), 7, 2, {"ndv": "5"}, codec), codecs[codec]) for codec in codecs]
+    return [Input(written(made[:count], {})[0]) for count in (1, 2)]
 
 
 def _bitmaps() -> Sequence[Input]:
@@ -193,13 +191,5 @@ FORMATS = (
     _sidecars("sidecar of TOKEN_BITMAP", _token_bitmaps, keyed=True),
     _sidecars("sidecar of NGRAM_BLOOM", _ngram_blocks, keyed=False),
     _sidecars("sidecar of TOKEN_BLOOM", _token_blocks, keyed=False),
-    Format(
-        "Puffin file",
-        _puffin_samples,
-        _puffin_steps,
-        UNREADABLE,
-        sealed=True,
-        repaired=puffin_sealed,
-        believed=("indexes.sidecar",),
-    ),
+    Format("Puffin file", _puffin_samples, _puffin_steps, UNREADABLE),
 )

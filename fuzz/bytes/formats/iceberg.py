@@ -44,7 +44,7 @@ from pyroaring import BitMap64
 from accelerator.iceberg.catalogs.manifest_summaries import bound_text
 from accelerator.iceberg.catalogs.views import ViewPointer
 from accelerator.iceberg.errors import CatalogError, ManifestError, read_errors
-from accelerator.iceberg.io import gunzipped
+from accelerator.iceberg.io import decompressed
 from accelerator.iceberg.manifests import interpreter
 from accelerator.iceberg.manifests.avro_container import Container, read_container
 from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, read_file
@@ -438,7 +438,7 @@ def _zipped() -> Sequence[Input]:
 def _unzipped(data: bytes) -> Any:
     """As compressed metadata of tables and views is read."""
     with read_errors("the metadata", "mend it"):
-        return hashlib.sha256(gunzipped(data, 1 << 20)).hexdigest()
+        return hashlib.sha256(decompressed(data, "gzip", 1 << 20)).hexdigest()
 
 
 def _zipped_steps(given: Input) -> Iterable[Step]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.artifacts.sidecars import bundle
-from indexes import sidecar
+from indexes import puffin
 from indexes.hashing.xxhash64 import HASH
 from indexes.kind import Blob, IndexedColumn
 from indexes.kinds import BLOOM, BOUNDS, RANGE
@@ -47,7 +47,7 @@ def _light():
 
 def _written():
     drafts = bundle.drafts(_light())
-    data, places = sidecar.write([(draft.blob, 0) for draft in drafts], ROWS)
+    data, places = puffin.write_sidecar([(draft.blob, 0) for draft in drafts], ROWS)
     made = [draft.placed(place) for draft, place in zip(drafts, places, strict=True)]
     return drafts, made, data
 
@@ -91,7 +91,7 @@ def test_records_of_before_range_filters() -> None:
 def test_pieces_come_apart_into_their_blobs() -> None:
     light = [*_light(), [_blob(BOUNDS, 9, 30)], [_blob(BOUNDS, 10, 7)], *_gaps()]
     drafts = bundle.drafts(light)
-    data, places = sidecar.write([(draft.blob, 0) for draft in drafts], ROWS)
+    data, places = puffin.write_sidecar([(draft.blob, 0) for draft in drafts], ROWS)
     found = 0
     for draft, place in zip(drafts, places, strict=True):
         piece = draft.placed(place)

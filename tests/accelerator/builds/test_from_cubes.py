@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def test_jobs_are_no_larger_than_duckdb_reads(
     found = derive(cube("SELECT g, sum(v) s FROM f GROUP BY g"), fine, [Star.tables["f"]], "UTC")
     assert isinstance(found, Derivation)
     segments = tuple(segment(i, i, bytes=size) for i, size in ((1, 300), (2, 900), (3, 300)))
-    made = RollUpSource("c", found, segments).parts(dataclasses.replace(Config(), **limits))
+    made = RollUpSource("c", found, segments).parts(Config(**limits))
     assert [[s.id for s in part.segments] for part in made] == parts
 
 

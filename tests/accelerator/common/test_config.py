@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
 from accelerator.common.config.config import Config
-from accelerator.common.config.fields import describe
+from accelerator.common.config.settings import describe
 from accelerator.errors import ConfigError
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
@@ -156,7 +155,6 @@ def test_the_constructor_checks_as_well():
 
 def test_the_reference_page_has_every_setting():
     page = PAGE.read_text()
-    for one in fields(Config):
-        default = {} if one.default is MISSING else one.default
-        row = f"| `{one.name}` | {describe(one)} | `{default!r}` | {one.metadata['doc']} |"
+    for name, one in Config.model_fields.items():
+        row = f"| `{name}` | {describe(one)} | `{one.default!r}` | {one.description} |"
         assert row in page, f"docs/reference/configuration.md lacks this row:\n{row}"

@@ -98,7 +98,7 @@ def test_metadata_that_inflates_without_end_is_refused(
 ) -> None:
     path = tmp_path / "1.gz.metadata.json"
     path.write_bytes(gzip.compress(b'{"a":"' + bytes(50 << 20) + b'"}'))
-    monkeypatch.setattr("accelerator.iceberg.io.gunzipped.__defaults__", (1 << 20,))
+    monkeypatch.setattr("accelerator.iceberg.io.METADATA_BYTES_MAX", 1 << 20)
     with pytest.raises(CatalogError, match="more than 1,048,576 bytes when decompressed"):
         Pointer(str(path), {}).parse()
 

@@ -1,4 +1,4 @@
-"""TOML files of access: read whole, within bounds, and taken apart key by key.
+"""Tables of access in TOML files, taken apart key by key.
 
 Promises: what isn't known is an error that names the key, the file and the nearest key there is;
 nothing of another type than expected gets through.
@@ -6,9 +6,7 @@ nothing of another type than expected gets through.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 from accelerator.errors import ConfigError
@@ -16,24 +14,7 @@ from accelerator.gateway.access.name_patterns import LENGTH_MAX
 from rewrite.text.printable import one_line
 from rewrite.text.suggestions import closest, did_you_mean
 
-BYTES_MAX = 8 * 1024 * 1024
 ENTRIES_MAX = 10_000
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The file's tables; ConfigError where it can't be read, or is too large."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(BYTES_MAX + 1)
-        if len(content) > BYTES_MAX:
-            raise ConfigError(f"{path} is larger than {BYTES_MAX} bytes", hint="split it up")
-        return tomllib.loads(content.decode("utf-8"))
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ConfigError(f"{path} can't be read: {why}", hint="check path and rights") from error
-    except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
-        told = one_line(str(error))[:200]
-        raise ConfigError(f"{path} can't be read as TOML: {told}", hint="mend the file") from error
 
 
 class Section:

@@ -8,8 +8,9 @@ Promises: memory is bounded; who tries many names is still counted by address.
 from __future__ import annotations
 
 import ipaddress
-from collections import OrderedDict
 from collections.abc import Callable
+
+from accelerator.common.lru_cache import Recent
 
 _FREE = {"pair": 3, "address": 20, "user": 20}
 _DELAY_MAX_S = 60.0
@@ -23,7 +24,7 @@ class Backoff:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._failed: OrderedDict[Key, tuple[int, float]] = OrderedDict()
+        self._failed: Recent[tuple[int, float]] = Recent(_KEPT_MAX)
 
     def wait_s(self, name: str, address: str) -> float:
         """Seconds until the next try is looked at; 0 where it is at once."""
@@ -34,11 +35,9 @@ class Backoff:
         """One more wrong password."""
         now = self._clock()
         for key in _keys(name, address):
-            count, last = self._failed.pop(key, (0, now))
+            count, last = self._failed.get(key) or (0, now)
             count = 0 if now - last > _FORGOTTEN_S else count
-            self._failed[key] = (count + 1, now)
-        while len(self._failed) > _KEPT_MAX:
-            self._failed.popitem(last=False)
+            self._failed.put(key, (count + 1, now))
 
     def succeeded(self, name: str, address: str) -> None:
         """The right one: the user has a clean slate there.
@@ -47,10 +46,10 @@ class Backoff:
         """
         for key in _keys(name, address):
             if key[0] == "pair":
-                self._failed.pop(key, None)
+                self._failed.pop(key)
 
     def _until(self, key: Key) -> float:
-        count, last = self._failed.get(key, (0, 0.0))
+        count, last = self._failed.get(key) or (0, 0.0)
         over = count - _FREE[key[0]]
         if over < 0 or self._clock() - last > _FORGOTTEN_S:
             return 0.0

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import stat
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,9 +21,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from accelerator.common.config.settings import from_file
+from accelerator.common.lru_cache import Recent
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.errors import TooManyAttemptsError
-from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section, read
+from accelerator.gateway.access.files.toml import ENTRIES_MAX, Section
 from accelerator.gateway.access.files.watched import Reloaded, Watched
 from accelerator.gateway.access.login import passwords
 from accelerator.gateway.access.login.backoff import Backoff
@@ -61,7 +63,7 @@ class Users:
         passwords.nobodys()  # made before anybody can measure it
         self._file = Watched([path], partial(_entries, path))
         self._key = secrets.token_bytes(32)
-        self._known: OrderedDict[bytes, float] = OrderedDict()
+        self._known: Recent[float] = Recent(_KNOWN_MAX)
         self._backoff = Backoff(clock)
         self._running: dict[bytes, asyncio.Future[bool]] = {}
         self._waiting: Counter[str] = Counter()
@@ -175,14 +177,11 @@ class Users:
         return until is not None and self._clock() < until
 
     def _remember(self, digest: bytes) -> None:
-        self._known[digest] = self._clock() + _KNOWN_S
-        self._known.move_to_end(digest)
-        while len(self._known) > _KNOWN_MAX:
-            self._known.popitem(last=False)
+        self._known.put(digest, self._clock() + _KNOWN_S)
 
 
 def _entries(path: Path) -> Mapping[str, _UserEntry]:
-    file = Section(read(path), str(path), _PAGE, ("users",))
+    file = Section(from_file(path), str(path), _PAGE, ("users",))
     users = Section(file.values.get("users", {}), f"{path}: users", _PAGE)
     if len(users.values) > ENTRIES_MAX:
         raise users.error(f"there are more than {ENTRIES_MAX}", "")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from contextlib import ExitStack, aclosing
 
+from accelerator.common.lru_cache import Recent
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.http.api.slots import Slots
 from accelerator.gateway.statements.statement import WorkerError
@@ -31,7 +31,7 @@ class Started:
         self._pool = pool
         self._slots = Slots("runs that were started here", _AT_ONCE, _OF_ONE)
         self._running: set[asyncio.Task[None]] = set()
-        self._moved: OrderedDict[str, str] = OrderedDict()
+        self._moved: Recent[str] = Recent(_MOVED_MAX)
 
     async def start(self, job: Header) -> str:
         """Starts the work; the id of its run. What a worker refuses is raised, as WorkerError."""
@@ -47,8 +47,8 @@ class Started:
     def newest(self, run: str) -> str:
         """The id under which that run goes on."""
         seen = 0
-        while run in self._moved and seen < _MOVED_MAX:
-            run, seen = self._moved[run], seen + 1
+        while (moved := self._moved.get(run)) is not None and seen < _MOVED_MAX:
+            run, seen = moved, seen + 1
         return run
 
     async def close(self) -> None:
@@ -79,7 +79,5 @@ class Started:
         if not first.done():
             first.set_result(run)
         elif before and run != before:
-            self._moved[before] = run
-            while len(self._moved) > _MOVED_MAX:
-                self._moved.popitem(last=False)
+            self._moved.put(before, run)
         return run

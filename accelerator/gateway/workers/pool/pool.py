@@ -13,10 +13,9 @@ import hashlib
 import logging
 import math
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from msgspec import Struct, field
 
 from accelerator.common.config.config import Config
 from accelerator.common.config.memory_budget import LEAST, budget
+from accelerator.common.lru_cache import Recent
 from accelerator.common.records import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.workers import blame, messages
@@ -164,19 +164,15 @@ class _Deadly:
     """The statements that have ended workers lately, and whose they were."""
 
     def __init__(self) -> None:
-        self._ends: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
-        self._of_users: OrderedDict[str, deque[float]] = OrderedDict()
+        self._ends: Recent[tuple[float, str]] = Recent(_REMEMBERED_MAX)
+        self._of_users: Recent[deque[float]] = Recent(_REMEMBERED_MAX)
 
     def add(self, job: Header, how: str) -> None:
         """A worker has died of it; without `how` it has only made one silent."""
         now = time.monotonic()
         if how:
-            self._ends[_digest(job)] = now, how
-        times = self._of_users.setdefault(_user(job), deque(maxlen=_DEATHS_MAX))
-        times.append(now)
-        for held in (self._ends, self._of_users):
-            while len(held) > _REMEMBERED_MAX:
-                held.popitem(last=False)
+            self._ends.put(_digest(job), (now, how))
+        self._of_users.get_or(_user(job), lambda: deque(maxlen=_DEATHS_MAX)).append(now)
 
     def check(self, job: Header) -> None:
         """Raises DeadlyStatementError for a statement that ended a worker lately."""
@@ -188,7 +184,7 @@ class _Deadly:
 
     def is_dangerous(self, job: Header) -> bool:
         """Reports whether the job's user has ended one worker after the other."""
-        times = self._of_users.get(_user(job), ())
+        times = self._of_users.get(_user(job)) or ()
         recent = sum(time.monotonic() - one < _REMEMBERED_S for one in times)
         return recent >= _DEATHS_MAX
 
@@ -588,7 +584,9 @@ class Pool:
         return {
             "op": "open",
             "version": messages.VERSION,
-            "config": as_dict(replace(config, memory_bytes_max=max(LEAST, share))),
+            "config": config.model_copy(
+                update={"memory_bytes_max": max(LEAST, share)}
+            ).model_dump(),
             "spark": spark,
             "threads": settings.threads,
             "zones": settings.zones,

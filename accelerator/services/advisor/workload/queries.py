@@ -6,7 +6,6 @@ have blocks too. Nothing runs, and what can't be read or planned is counted with
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -87,7 +86,7 @@ class WorkloadReader:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._translation = Translation(services.lake, services.context)
-        here = dataclasses.replace(services.config, engine="duckdb")
+        here = services.config.model_copy(update={"engine": "duckdb"})
         choice = EngineChoice(here, services.spark_source, None)
         self._search = _Search(
             services.config,

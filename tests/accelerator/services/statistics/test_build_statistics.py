@@ -29,10 +29,10 @@ from accelerator.iceberg import CatalogError
 from accelerator.iceberg.catalogs.readers import CatalogSettings, JvmCatalog, PyIcebergCatalog
 from accelerator.iceberg.catalogs.sqlite import SqliteCatalog
 from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError, read_errors
-from accelerator.iceberg.statistics.puffin import PuffinBlob, footer_of, written
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from accelerator.services.statistics import build, scan
 from accelerator.services.statistics.sketches.column import ColumnSketches
+from indexes.puffin import PuffinBlob, footer_of, written
 from tests.support.pristine import Pristine, catalog_of, properties_of
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -185,7 +185,7 @@ def foreign(root: Path, table, *more: tuple[PuffinBlob, bytes]) -> Path:
     snapshot = table.current_snapshot()
     theirs = PuffinBlob(THETA, (3,), snapshot.snapshot_id, 1, {"ndv": "77"}, "zstd")
     all_of_it = [(theirs, b"whatever"), *more]
-    data, size = written(all_of_it, "somebody")
+    data, size = written(all_of_it, {"created-by": "somebody"})
     path = root / "d" / "t" / "metadata" / "theirs.stats"
     path.write_bytes(data)
     file = StatisticsFile.model_validate(

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.table.puffin import Footer
 
-from accelerator.iceberg.statistics import puffin
-from accelerator.iceberg.statistics.puffin import PuffinBlob, content, footer_of, written
+from accelerator.services.statistics import read as reading
+from accelerator.services.statistics.read import content
+from indexes.puffin import PuffinBlob, footer_of, written
 
 BLOBS = [
     (PuffinBlob("apache-datasketches-theta-v1", (3,), 7, 2, {"ndv": "5"}), b"abc"),
@@ -32,7 +33,7 @@ def zstd(data: bytes) -> bytes:
 
 
 def test_what_is_written_is_read():
-    data, size = written(BLOBS, "me")
+    data, size = written(BLOBS, {"created-by": "me"})
     found = footer(data)
     assert [(one.type, one.fields, one.properties) for one in found] == [
         (one.type, one.fields, one.properties) for one, _ in BLOBS
@@ -46,10 +47,10 @@ def test_what_is_written_is_read():
 
 def test_a_compressed_blob_and_one_that_expands_too_far(monkeypatch):
     theirs = PuffinBlob("t", (1,), 1, 1, {}, "zstd")
-    data, _ = written([(theirs, zstd(b"x" * 1000))], "them")
+    data, _ = written([(theirs, zstd(b"x" * 1000))], {})
     (one,) = footer(data)
     assert content(reader(data), one) == b"x" * 1000
-    monkeypatch.setattr(puffin, "BLOB_MAX", 999)
+    monkeypatch.setattr(reading, "BLOB_MAX", 999)
     with pytest.raises(ValueError, match="more than"):
         content(reader(data), one)
     with pytest.raises(ValueError, match="decompressed"):
@@ -88,7 +89,7 @@ def test_footers_of_another_form_are_refused(change):
 @given(st.data())
 @settings(max_examples=200)
 def test_altered_files_raise_value_errors_alone(data):
-    made, _ = written(BLOBS, "me")
+    made, _ = written(BLOBS, {"created-by": "me"})
     altered = bytearray(made)
     for _ in range(data.draw(st.integers(1, 3))):
         altered[data.draw(st.integers(0, len(made) - 1))] = data.draw(st.integers(0, 255))
@@ -103,7 +104,7 @@ def test_altered_files_raise_value_errors_alone(data):
 
 def test_a_large_footer_is_read_by_two_reads():
     many = [(PuffinBlob("t", (n,), 1, 1, {"k": "v" * 50}), b"") for n in range(2000)]
-    data, size = written(many, "me")
+    data, size = written(many, {})
     asked = []
 
     def read(offset: int, length: int) -> bytes:
