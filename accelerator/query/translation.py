@@ -16,8 +16,7 @@ from accelerator.engines.session_settings import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake, UnreadableTableError
 from accelerator.iceberg.tables.schema import columns_of_states
-from accelerator.query.statements.catalog import FORM_OF
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.catalog import needed_table
 from accelerator.query.statements.nodes import (
     AddConstraint,
     AddRelateColumn,
@@ -32,6 +31,7 @@ from accelerator.query.statements.nodes import (
     TableName,
     Verify,
 )
+from accelerator.query.statements.parse import parse_statement
 from accelerator.query.virtual_tables import log_table
 from rewrite.client import DIALECTS, SPARK, TRINO, ClientContext, Translated
 from rewrite.dialects.qualify_names import FILES, check_name, full_name, is_odd
@@ -242,9 +242,8 @@ class Translation:
 
         Spark would get the statement unchanged if it named a table of another kind.
         """
-        table: TableName | None = getattr(found, "table", None)
-        form = FORM_OF.get(type(found))
-        if table is not None and (form is None or not form.always):
+        table = needed_table(found)
+        if table is not None:
             self._check_known(table, views=False)
 
     def _check_known(self, full: TableName, *, views: bool) -> None:

@@ -19,8 +19,45 @@ if TYPE_CHECKING:
 TableName = tuple[str, ...]
 
 
+class ParsedStatement:
+    """A statement's text as a value."""
+
+    __slots__ = ()
+
+
+Statement = ParsedStatement
+
+
 @dataclass(frozen=True, slots=True)
-class CreateCube:
+class OfCube(ParsedStatement):
+    """A statement about a registered cube."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfIndex(ParsedStatement):
+    """A statement about a registered index."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfTable(ParsedStatement):
+    """A statement about one table."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class OfTables(ParsedStatement):
+    """A statement about one table, or about all of them."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCube(ParsedStatement):
     """CREATE CUBE; `select_sql` is as written. The cube's id is a new one, unless it's given."""
 
     name: str
@@ -32,14 +69,14 @@ class CreateCube:
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateCube:
+class EstimateCube(ParsedStatement):
     """EXPLAIN CREATE CUBE: what the cube would take; none is created."""
 
     cube: CreateCube
 
 
 @dataclass(frozen=True, slots=True)
-class CreateIndex:
+class CreateIndex(ParsedStatement):
     """CREATE INDEX; `options` as written, numbers as numbers. Its id is a new one, if not given."""
 
     name: str
@@ -53,46 +90,37 @@ class CreateIndex:
     index_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildIndex:
+class BuildIndex(OfIndex):
     """BUILD INDEX."""
 
-    name: str
-
 
 @dataclass(frozen=True, slots=True)
-class DropIndex:
+class DropIndex(OfIndex):
     """DROP INDEX."""
 
-    name: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SetCubeRefresh:
+class SetCubeRefresh(OfCube):
     """ALTER CUBE … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
-    name: str
     when: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class SetIndexRefresh:
+class SetIndexRefresh(OfIndex):
     """ALTER INDEX … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
-    name: str
     when: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowIndexes:
+class ShowIndexes(OfTables):
     """SHOW INDEXES, of all tables or of one."""
 
-    table: TableName | None = None
-
 
 @dataclass(frozen=True, slots=True)
-class ShowCoverage:
+class ShowCoverage(ParsedStatement):
     """SHOW COVERAGE of the cube or index `of` that has the name, or of all of a table's."""
 
     of: Literal["cube", "index"] | None = None
@@ -100,90 +128,66 @@ class ShowCoverage:
     table: TableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuildCube:
+class BuildCube(OfCube):
     """BUILD CUBE."""
 
-    name: str
 
-
-@dataclass(frozen=True, slots=True)
-class BuildAll:
+class BuildAll(OfTable):
     """BUILD ALL ON: every cube whose fact table this is, and every index of it."""
 
-    table: TableName
-
 
 @dataclass(frozen=True, slots=True)
-class BuildStatistics:
+class BuildStatistics(OfTable):
     """BUILD STATISTICS ON: of these columns, or of all that can be; names as written."""
 
-    table: TableName
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DropStatistics:
+class DropStatistics(OfTable):
     """DROP STATISTICS ON: every file of statistics of the table, whoever made it."""
 
-    table: TableName
 
-
-@dataclass(frozen=True, slots=True)
-class CompactCube:
+class CompactCube(OfCube):
     """COMPACT CUBE."""
 
-    name: str
+
+@dataclass(frozen=True, slots=True)
+class PublishCube(OfCube):
+    """PUBLISH CUBE; `target` None leaves the choice of a name to the session."""
+
+    target: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PublishCube:
-    """PUBLISH CUBE; `table` None leaves the choice of a name to the session."""
-
-    name: str
-    table: TableName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DropCube:
+class DropCube(OfCube):
     """DROP CUBE; `force` leaves nothing in the recycle bin."""
 
-    name: str
     if_exists: bool = False
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class UndropCube:
+class UndropCube(ParsedStatement):
     """UNDROP CUBE; `new_name` None is the name that it had."""
 
     name: str
     new_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRecycleBin:
+class ShowRecycleBin(OfTables):
     """SHOW RECYCLE BIN, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class ShowCubes:
+class ShowCubes(OfTables):
     """SHOW CUBES, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class ShowStatistics:
+class ShowStatistics(OfTable):
     """SHOW STATISTICS ON: what metadata says of a table and its columns."""
 
-    table: TableName
-
 
 @dataclass(frozen=True, slots=True)
-class ShowQueries:
+class ShowQueries(ParsedStatement):
     """SHOW QUERIES: the newest statements of the query log; `hours` None: however old."""
 
     hours: float | None = None
@@ -191,7 +195,7 @@ class ShowQueries:
 
 
 @dataclass(frozen=True, slots=True)
-class Analyze:
+class Analyze(ParsedStatement):
     """ANALYZE: what the query log advises for a table; None: for all of them.
 
     `options` as written, numbers as numbers.
@@ -201,22 +205,16 @@ class Analyze:
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRecommendations:
+class ShowRecommendations(OfTables):
     """SHOW RECOMMENDATIONS, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class ShowAdviceResults:
+class ShowAdviceResults(OfTables):
     """SHOW ADVICE RESULTS, of all tables or of one."""
 
-    table: TableName | None = None
-
 
 @dataclass(frozen=True, slots=True)
-class ApplyRecommendations:
+class ApplyRecommendations(ParsedStatement):
     """APPLY RECOMMENDATION of that id, or all that are open for a table.
 
     `chosen` fixes what it does, so that what is done is what rights were checked for.
@@ -227,48 +225,41 @@ class ApplyRecommendations:
     chosen: tuple[Recommendation, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShowConstraints:
+class ShowConstraints(OfTables):
     """SHOW CONSTRAINTS, of all tables or of one."""
 
-    table: TableName | None = None
-
 
 @dataclass(frozen=True, slots=True)
-class AddConstraint:
+class AddConstraint(OfTable):
     """ADD CONSTRAINT; `enforced` without NOT ENFORCED, which `constraints.add` refuses."""
 
-    table: TableName
     constraint: Constraint
     enforced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DropConstraint:
+class DropConstraint(OfTable):
     """DROP CONSTRAINT."""
 
-    table: TableName
     name: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ValidateConstraint:
+class ValidateConstraint(OfTable):
     """VALIDATE CONSTRAINT."""
 
-    table: TableName
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class AddRelateColumn:
+class AddRelateColumn(OfTable):
     """ADD RELATE COLUMN; `source` is the attribute behind its table's name, as written.
 
     `equalities` are those of ON; `name` is the attribute's own where it's empty. Where `expression`
     isn't empty it's the text of what stands in the attribute's place: `source` is empty then.
     """
 
-    table: TableName
     source: TableName
     equalities: tuple[tuple[TableName, TableName], ...]
     name: str = ""
@@ -276,29 +267,24 @@ class AddRelateColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class DropRelateColumn:
+class DropRelateColumn(OfTable):
     """DROP RELATE COLUMN."""
 
-    table: TableName
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRelateColumns:
+class ShowRelateColumns(OfTables):
     """SHOW RELATE COLUMNS, of all tables or of one."""
 
-    table: TableName | None = None
-
 
 @dataclass(frozen=True, slots=True)
-class VacuumTable:
+class VacuumTable(OfTable):
     """VACUUM of what the store has of a table; `hours` None is the session's setting.
 
     With `snapshots` the table's own old snapshots go first.
     """
 
-    table: TableName
     full: bool = False
     hours: float | None = None
     dry_run: bool = False
@@ -306,20 +292,19 @@ class VacuumTable:
 
 
 @dataclass(frozen=True, slots=True)
-class OptimizeTable:
+class OptimizeTable(OfTable):
     """OPTIMIZE … BY: `keys` are names of columns, and whether each is descending.
 
     `options` as written, numbers as numbers.
     """
 
-    table: TableName
     order: Literal["sort", "zorder", "hilbert"]
     keys: tuple[tuple[str, bool], ...]
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAccelerate:
+class ExplainAccelerate(ParsedStatement):
     """EXPLAIN ACCELERATE of a query."""
 
     query: Query
@@ -327,7 +312,7 @@ class ExplainAccelerate:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAnalyze:
+class ExplainAnalyze(ParsedStatement):
     """EXPLAIN ANALYZE of a query, which runs it."""
 
     query: Query
@@ -335,21 +320,21 @@ class ExplainAnalyze:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainWhyNot:
+class ExplainWhyNot(ParsedStatement):
     """EXPLAIN WHY NOT of a query."""
 
     query: Query
 
 
 @dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(ParsedStatement):
     """VERIFY: the query is run both ways and compared."""
 
     query: Query
 
 
 @dataclass(frozen=True, slots=True)
-class NotBuilt:
+class NotBuilt(ParsedStatement):
     """A statement that is planned; `table` None where its words alone make it ours."""
 
     what: str
@@ -364,7 +349,7 @@ class NotBuilt:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(ParsedStatement):
     """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`.
 
     One that is `translated` was written in another dialect. Where a client's names were completed,
@@ -382,52 +367,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class Other(ParsedStatement):
     """Anything else; it goes to Spark untouched."""
 
     sql: str
-
-
-Statement = (
-    CreateCube
-    | EstimateCube
-    | CreateIndex
-    | BuildIndex
-    | DropIndex
-    | SetCubeRefresh
-    | SetIndexRefresh
-    | ShowIndexes
-    | ShowCoverage
-    | BuildCube
-    | BuildAll
-    | BuildStatistics
-    | DropStatistics
-    | CompactCube
-    | PublishCube
-    | DropCube
-    | UndropCube
-    | ShowRecycleBin
-    | ShowCubes
-    | ShowStatistics
-    | ShowQueries
-    | Analyze
-    | ShowRecommendations
-    | ShowAdviceResults
-    | ApplyRecommendations
-    | ShowConstraints
-    | AddConstraint
-    | DropConstraint
-    | ValidateConstraint
-    | AddRelateColumn
-    | DropRelateColumn
-    | ShowRelateColumns
-    | VacuumTable
-    | OptimizeTable
-    | ExplainAccelerate
-    | ExplainAnalyze
-    | ExplainWhyNot
-    | Verify
-    | NotBuilt
-    | Query
-    | Other
-)
