@@ -19,14 +19,14 @@ from accelerator.cli.terminal import say
 from rewrite.text.printable import one_line
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Session
     from accelerator.services.advisor.report import Advised
     from accelerator.services.maintenance.daemon import Schedule, Vacuumed
     from accelerator.services.refresh.service import Refreshed
+    from accelerator.session.session import Accelerator
 
 
 def serve(
-    session: Session,
+    session: Accelerator,
     schedule: Schedule,
     *,
     rounds: int | None,
