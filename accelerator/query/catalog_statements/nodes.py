@@ -10,15 +10,21 @@ from dataclasses import dataclass
 Name = tuple[str, ...]
 
 
+class CatalogStatement:
+    """A statement about catalogs, tables or the session."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class ShowCatalogs:
+class ShowCatalogs(CatalogStatement):
     """SHOW CATALOGS."""
 
     like: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShowNamespaces:
+class ShowNamespaces(CatalogStatement):
     """SHOW NAMESPACES, SCHEMAS or DATABASES; without a name those of the current catalog."""
 
     inside: Name = ()
@@ -26,12 +32,12 @@ class ShowNamespaces:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCurrent:
+class ShowCurrent(CatalogStatement):
     """SHOW CURRENT NAMESPACE."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShowRelations:
+class ShowRelations(CatalogStatement):
     """SHOW TABLES or SHOW VIEWS; without a name those of the current namespace."""
 
     views: bool
@@ -40,7 +46,7 @@ class ShowRelations:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns:
+class ShowColumns(CatalogStatement):
     """SHOW COLUMNS of a table; `inside` is the namespace that the statement names apart."""
 
     table: Name
@@ -48,14 +54,14 @@ class ShowColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCreate:
+class ShowCreate(CatalogStatement):
     """SHOW CREATE TABLE."""
 
     table: Name
 
 
 @dataclass(frozen=True, slots=True)
-class ShowProperties:
+class ShowProperties(CatalogStatement):
     """SHOW TBLPROPERTIES; all of them, or the one of that key."""
 
     table: Name
@@ -63,14 +69,14 @@ class ShowProperties:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowPartitions:
+class ShowPartitions(CatalogStatement):
     """SHOW PARTITIONS."""
 
     table: Name
 
 
 @dataclass(frozen=True, slots=True)
-class ShowFunctions:
+class ShowFunctions(CatalogStatement):
     """SHOW FUNCTIONS; `scope` is ALL, SYSTEM or USER."""
 
     scope: str = "ALL"
@@ -79,7 +85,7 @@ class ShowFunctions:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTable:
+class DescribeTable(CatalogStatement):
     """DESCRIBE TABLE; with `column` that column alone."""
 
     table: Name
@@ -88,7 +94,7 @@ class DescribeTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeNamespace:
+class DescribeNamespace(CatalogStatement):
     """DESCRIBE NAMESPACE."""
 
     name: Name
@@ -96,14 +102,14 @@ class DescribeNamespace:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeQuery:
+class DescribeQuery(CatalogStatement):
     """DESCRIBE QUERY; `sql` is the query."""
 
     sql: str
 
 
 @dataclass(frozen=True, slots=True)
-class UseNamespace:
+class UseNamespace(CatalogStatement):
     """USE; if `namespace`, the first part isn't a catalog's name."""
 
     name: Name
@@ -111,14 +117,14 @@ class UseNamespace:
 
 
 @dataclass(frozen=True, slots=True)
-class UseCatalog:
+class UseCatalog(CatalogStatement):
     """SET CATALOG."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class SetKey:
+class SetKey(CatalogStatement):
     """SET of one setting; without a value it shows it."""
 
     key: str
@@ -126,27 +132,7 @@ class SetKey:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainQuery:
+class ExplainQuery(CatalogStatement):
     """EXPLAIN of a query, in Spark's default form."""
 
     sql: str
-
-
-CatalogStatement = (
-    ShowCatalogs
-    | ShowNamespaces
-    | ShowCurrent
-    | ShowRelations
-    | ShowColumns
-    | ShowCreate
-    | ShowProperties
-    | ShowPartitions
-    | ShowFunctions
-    | DescribeTable
-    | DescribeNamespace
-    | DescribeQuery
-    | UseNamespace
-    | UseCatalog
-    | SetKey
-    | ExplainQuery
-)
