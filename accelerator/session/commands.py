@@ -34,7 +34,6 @@ from accelerator.query.statements.nodes import (
     BuildAll,
     BuildCube,
     CompactCube,
-    CreateCube,
     DropConstraint,
     DropCube,
     EstimateCube,
@@ -51,7 +50,7 @@ from accelerator.query.statements.nodes import (
 from accelerator.services import publish
 from accelerator.services.ddl import indexes as indexing
 from accelerator.services.ddl.constraints import declare, validate
-from accelerator.services.ddl.cubes import create, estimate, recycle_bin
+from accelerator.services.ddl.cubes import estimate, recycle_bin
 from accelerator.services.ddl.cubes.build_handle import Build, start_build
 from accelerator.services.refresh import ddl as refreshing
 from accelerator.services.vacuum import vacuum as vacuuming
@@ -89,21 +88,12 @@ def explain_create_cube(statement: EstimateCube, services: Services) -> Row:
     return estimate.estimate(services, target)
 
 
-def create_cube(statement: CreateCube, services: Services) -> Row:
-    """CREATE CUBE."""
-    return asdict(create.create(statement, services))
-
-
-def build_cube(statement: BuildCube, services: Services) -> Row:
+def build_cube(statement: BuildCube, services: Services) -> Built:
     """BUILD CUBE."""
-    return asdict(_build(services, statement.name))
+    return start_build(services, statement.name, wait=True, progress=None).wait()
 
 
-def _build(services: Services, name: str) -> Built:
-    return start_build(services, name, wait=True, progress=None).wait()
-
-
-def build_all(statement: BuildAll, services: Services) -> Rows:
+def build_all(statement: BuildAll, services: Services) -> list[Built]:
     """BUILD ALL: a cube or index that fails doesn't keep the others from being built."""
     uuid = table_uuid(services, statement.table)
     assert uuid is not None
@@ -114,7 +104,7 @@ def build_all(statement: BuildAll, services: Services) -> Rows:
     failed: dict[str, AcceleratorError] = {}
     for name in names:
         try:
-            built.append(_build(services, name))
+            built.append(build_cube(BuildCube(name), services))
         except CancelledError:
             raise
         except AcceleratorError as error:  # the others are built first
@@ -122,8 +112,7 @@ def build_all(statement: BuildAll, services: Services) -> Rows:
     made = indexing.build_all(services, uuid)
     if failed:
         raise _failed(failed, len(names))
-    built += (Built(b.index, b.files, 0, b.rows, b.bytes) for b in made)
-    return map(asdict, built)
+    return built + [Built(b.index, b.files, 0, b.rows, b.bytes) for b in made]
 
 
 def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError:
@@ -135,11 +124,11 @@ def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError
     return BuildError(f"{len(failed)} of {of} cubes were not built: {told}", hint=first.hint)
 
 
-def compact_cube(statement: CompactCube, services: Services) -> Row:
+def compact_cube(statement: CompactCube, services: Services) -> Built:
     """COMPACT CUBE."""
     record = services.store.registry().named(statement.name)
     with services.cancellation.tracked() as tag:
-        return asdict(services.builder.compact(record, tag=tag))
+        return services.builder.compact(record, tag=tag)
 
 
 def publish_cube(statement: PublishCube, services: Services) -> Row:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from accelerator.query.runtime.services import Services
 
-    Row = Mapping[str, Any]
 
 _CUBES_BUILT = (
     "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
@@ -91,12 +90,10 @@ class Form:
         return named or grammar.OF_KINDS[self.kind.__bases__[0]](self.kind)
 
     @property
-    def handler(self) -> Callable[[Any, Services], pa.Table | Row | Iterable[Row]]:
-        """The function that runs it; its module is imported here."""
+    def handler(self) -> Callable[[Any, Services], Any]:
+        """The function that runs it, for `table`; its module is imported here."""
         module, _, name = (self.run or f"session.commands:{self.name}").partition(":")
-        found: Callable[[Any, Services], Any] = getattr(
-            import_module(f"accelerator.{module}"), name
-        )
+        found: Callable[..., Any] = getattr(import_module(f"accelerator.{module}"), name)
         return found
 
     @cached_property
@@ -116,14 +113,15 @@ class Form:
         pairs = (one.split(" ") for one in self.columns.split(", "))
         return pa.schema([(name, types[type_]) for name, type_ in pairs])
 
-    def table(self, answer: pa.Table | Row | Iterable[Row]) -> pa.Table:
-        """The answer as a table; what else its rows hold isn't part of it."""
+    def table(self, answer: Any) -> pa.Table:
+        """The answer as a table, of rows, of one row or as it is; rows may have other fields."""
         import pyarrow as pa
 
         if isinstance(answer, pa.Table):
             return answer
-        rows = [answer] if isinstance(answer, Mapping) else list(answer)
-        return pa.Table.from_pylist(rows, schema=self.schema)
+        rows: Any = [answer] if isinstance(answer, Mapping) or is_dataclass(answer) else answer
+        found = [one if isinstance(one, Mapping) else asdict(one) for one in rows]
+        return pa.Table.from_pylist(found, schema=self.schema)
 
 
 _FORMS = (
@@ -132,6 +130,7 @@ _FORMS = (
         nodes.CreateCube,
         _CUBES_BUILT,
         "CREATE CUBE sales AS SELECT region, sum(price) FROM orders GROUP BY region",
+        run="services.ddl.cubes.create:create",
     ),
     Form(
         "EXPLAIN CREATE CUBE",
@@ -155,7 +154,7 @@ _FORMS = (
         " files_read bigint, rows_read bigint, bytes_read bigint, bytes bigint, path string,"
         " notes array<string>",
         "BUILD STATISTICS ON orders (customer, price)",
-        run="services.statistics.ddl:run_build",
+        run="services.statistics.ddl:build_statistics",
         rights="read_and_change",
     ),
     Form("BUILD ALL", nodes.BuildAll, _CUBES_BUILT, "BUILD ALL ON orders"),

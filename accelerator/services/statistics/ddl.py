@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +31,6 @@ def build_statistics(
             return build(services, pin, pinned, statement.columns, shown, check)
         finally:
             shown.finish()
-
-
-def run_build(statement: BuildStatistics, services: Services) -> list[dict[str, Any]]:
-    """Its answer's one row."""
-    return [asdict(build_statistics(statement, services))]
 
 
 def run_drop(statement: DropStatistics, services: Services) -> list[dict[str, Any]]:
