@@ -18,8 +18,6 @@ from accelerator.query.statements.nodes import Statement, TableName
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from accelerator.query.runtime.services import Services
-
 
 _CUBES_BUILT = (
     "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
@@ -90,8 +88,8 @@ class Form:
         return named or grammar.OF_KINDS[self.kind.__bases__[0]](self.kind)
 
     @property
-    def handler(self) -> Callable[[Any, Services], Any]:
-        """The function that runs it, for `table`; its module is imported here."""
+    def handler(self) -> Callable[..., Any]:
+        """The function of a statement and services that runs it; its module is imported here."""
         module, _, name = (self.run or f"session.commands:{self.name}").partition(":")
         found: Callable[..., Any] = getattr(import_module(f"accelerator.{module}"), name)
         return found
