@@ -26,6 +26,7 @@ from accelerator.query.statements.nodes import (
     ExplainAnalyze,
     ExplainWhyNot,
     Other,
+    PublishCube,
     Query,
     Statement,
     TableName,
@@ -365,6 +366,8 @@ class _OfClient:
 
     def _named(self, found: Statement) -> Statement:
         """A statement of ours, of whose table nothing is looked up."""
+        if isinstance(found, PublishCube) and found.target is not None:
+            return replace(found, target=self._full(found.target))
         table: TableName | None = getattr(found, "table", None)
         if table is None:
             return found
