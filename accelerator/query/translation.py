@@ -22,15 +22,12 @@ from accelerator.query.statements.nodes import (
     AddRelateColumn,
     CreateCube,
     EstimateCube,
-    ExplainAccelerate,
-    ExplainAnalyze,
-    ExplainWhyNot,
+    OfQuery,
     Other,
     PublishCube,
     Query,
     Statement,
     TableName,
-    Verify,
 )
 from accelerator.query.statements.parse import parse_statement
 from accelerator.query.virtual_tables import log_table
@@ -126,7 +123,7 @@ class Translation:
         if isinstance(found, EstimateCube):
             select = self._query(found.cube.select_sql, dialect)
             return replace(found, cube=replace(found.cube, select_sql=select))
-        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+        if isinstance(found, OfQuery):
             return replace(found, query=self._translated(found.query, dialect))
         if isinstance(found, Other) and dialect == TRINO:
             from rewrite.dialects.trino.shows import SHOWS, spark_shows
@@ -312,7 +309,7 @@ def _query_text(found: Statement) -> str | None:
         return found.select_sql
     if isinstance(found, EstimateCube):
         return found.cube.select_sql
-    if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+    if isinstance(found, OfQuery):
         return found.query.bare
     return None
 
@@ -343,7 +340,7 @@ class _OfClient:
         if isinstance(found, EstimateCube):
             select = self._text(found.cube.select_sql)
             return replace(found, cube=replace(found.cube, select_sql=select))
-        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+        if isinstance(found, OfQuery):
             return replace(found, query=self._query(found.query))
         if isinstance(found, Other):
             raise UntranslatedError(

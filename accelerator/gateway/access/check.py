@@ -45,8 +45,6 @@ _PUBLISHED = "accelerator.published.cube"
 _RELATIONS_MAX = 5_000
 _VIEWS_MAX = 16
 _STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
-Explaining = nodes.ExplainAccelerate | nodes.ExplainAnalyze | nodes.ExplainWhyNot | nodes.Verify
-"""Statements that report a plan."""
 _METADATA = words("""
     all_data_files all_delete_files all_entries all_files all_manifests changes data_files
     delete_files entries files history manifests metadata_log_entries partitions position_deletes
@@ -238,7 +236,7 @@ class _Asking:
         """Asks for all that reading the table or view needs."""
         self._relation(full, Object.table(full), 0)
 
-    def explain(self, statement: Explaining) -> None:
+    def explain(self, statement: nodes.OfQuery) -> None:
         """Reading the tables of the query, and those that a plan may report."""
         self._query(statement.query.bare)
         for full in self.told_by_explaining():

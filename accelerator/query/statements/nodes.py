@@ -57,6 +57,13 @@ class OfTables(ParsedStatement):
 
 
 @dataclass(frozen=True, slots=True)
+class OfQuery(ParsedStatement):
+    """A statement that reports the plan of a query."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
 class CreateCube(ParsedStatement):
     """CREATE CUBE; `select_sql` is as written. The cube's id is a new one, unless it's given."""
 
@@ -304,33 +311,25 @@ class OptimizeTable(OfTable):
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAccelerate(ParsedStatement):
+class ExplainAccelerate(OfQuery):
     """EXPLAIN ACCELERATE of a query."""
 
-    query: Query
     format: Literal["text", "json"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAnalyze(ParsedStatement):
+class ExplainAnalyze(OfQuery):
     """EXPLAIN ANALYZE of a query, which runs it."""
 
-    query: Query
     format: Literal["text", "json"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainWhyNot(ParsedStatement):
+class ExplainWhyNot(OfQuery):
     """EXPLAIN WHY NOT of a query."""
 
-    query: Query
 
-
-@dataclass(frozen=True, slots=True)
-class Verify(ParsedStatement):
+class Verify(OfQuery):
     """VERIFY: the query is run both ways and compared."""
-
-    query: Query
 
 
 @dataclass(frozen=True, slots=True)
