@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from statistics import mean
 from types import FrameType
 from typing import Any
 
@@ -86,6 +87,7 @@ def count(report: Report) -> None:
     }
     lines = {name: len(file.read_text().splitlines()) for name, file in sources.files.items()}
     entries = _entries(sources)
+    named_by = _statement_modules(trees)
     report.figures |= {
         "product_lines": sum(lines.values()),
         "product_lines_before": PRODUCT_LINES_BEFORE,
@@ -98,6 +100,7 @@ def count(report: Report) -> None:
             for node in ast.walk(tree)
         ),
         "plan_isinstance_outside": sum(outside.values()),
+        "statement_modules": round(mean(named_by), 1),
         **{name: len(found) for name, found in details.items() if isinstance(found, list)},
     }
     report.details |= {**details, "entries": entries}
@@ -131,6 +134,26 @@ def _long_functions(trees: Mapping[str, ast.Module]) -> Iterator[str]:
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > _FUNCTION_LINES_MAX:
                     yield f"{name}.{node.name}"
+
+
+def _statement_modules(trees: Mapping[str, ast.Module]) -> list[int]:
+    """Counts for each statement of ours the modules that name it, as a new one is named in."""
+    table = ast.walk(trees["accelerator.query.statements.catalog"])
+    kinds = {
+        node.attr
+        for node in table
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "nodes"
+    }
+    names = [
+        {
+            getattr(node, "id", getattr(node, "attr", getattr(node, "name", None)))
+            for node in ast.walk(tree)
+        }
+        for tree in trees.values()
+    ]
+    return [sum(kind in used for used in names) for kind in sorted(kinds)]
 
 
 def _asks_for_plans(tree: ast.Module) -> int:

@@ -11,7 +11,7 @@ from accelerator.cli.options import CliOptions, common
 from accelerator.cli.terminal import say
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import CliOutput
+    from accelerator.query.results.result import Result
 
 
 @click.command("analyze")
@@ -127,7 +127,7 @@ def _came_of(row: Mapping[str, Any]) -> str:
     return f"{told}; built in {row['build_s']:.0f} s of {row['promised_build_s']:.0f}"
 
 
-def _print(answer: CliOutput, options: CliOptions) -> None:
+def _print(answer: Result, options: CliOptions) -> None:
     from accelerator.cli.output import answer_json, print_json
     from rewrite.text.printable import one_line
 

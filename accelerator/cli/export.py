@@ -14,7 +14,7 @@ from accelerator.cli.formats import ROWS, sink_of
 from accelerator.errors import OutputError
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Batches
+    from accelerator.query.results.batch_readers import BatchReader
 
 
 def format_of(path: Path, named: str | None) -> str:
@@ -28,7 +28,7 @@ def format_of(path: Path, named: str | None) -> str:
     return named or suffix
 
 
-def export(reader: Batches, path: Path, name: str, tell: Callable[[int], None]) -> int:
+def export(reader: BatchReader, path: Path, name: str, tell: Callable[[int], None]) -> int:
     """The number of rows written in that format; `tell` is called with it as it grows.
 
     The file appears under its name when it's whole; what was there stays until then.

@@ -16,7 +16,7 @@ from accelerator.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from accelerator.cli.session import Batches
+    from accelerator.query.results.batch_readers import BatchReader
 
 ROWS = ("csv", "arrow", "parquet")
 FORMATS = ("table", "vertical", "json", *ROWS)
@@ -63,7 +63,7 @@ def check_terminal(name: str) -> None:
         )
 
 
-def print_rows(name: str, reader: Batches) -> int:
+def print_rows(name: str, reader: BatchReader) -> int:
     """Writes the rows to standard output; how many they were. Nothing where there is no column."""
     if not len(reader.schema):
         for _ in reader:
@@ -84,7 +84,7 @@ def print_rows(name: str, reader: Batches) -> int:
     return rows
 
 
-def _told(reader: Batches) -> int:
+def _told(reader: BatchReader) -> int:
     """CSV for a terminal, on which values have no power."""
     rows, text = 0, io.BytesIO()
     sink = sink_of("csv", text, reader.schema)

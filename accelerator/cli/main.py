@@ -30,14 +30,15 @@ from accelerator.cli.terminal import printing, say
 from accelerator.common.records import as_dict
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import CliOutput, Session
+    from accelerator.query.results.result import Result
+    from accelerator.session.session import Accelerator
 
 ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 def _print(
-    answers: list[CliOutput],
+    answers: list[Result],
     options: CliOptions,
     rows_max: int = ROWS_MAX,
     *,
@@ -612,7 +613,7 @@ for _one in (analyze_command, recommendations_command, apply_command, results_co
     main.add_command(_one)
 
 
-def _column(session: Session, sql: str, name: str) -> list[str]:
+def _column(session: Accelerator, sql: str, name: str) -> list[str]:
     """One column of an answer."""
     values: list[str] = session.query(sql).arrow()[name].to_pylist()
     return values

@@ -9,24 +9,25 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accelerator.cli.terminal import say
 from rewrite.text.printable import one_line
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Session
     from accelerator.services.advisor.report import Advised
     from accelerator.services.maintenance.daemon import Schedule, Vacuumed
     from accelerator.services.refresh.service import Refreshed
+    from accelerator.session.session import Accelerator
 
 
 def serve(
-    session: Session,
+    session: Accelerator,
     schedule: Schedule,
     *,
     rounds: int | None,
@@ -37,62 +38,49 @@ def serve(
     """Runs until it's told to stop, or so many rounds; whether no vacuum and no build failed."""
     failed = False
 
-    def tell(done: Vacuumed) -> None:
-        nonlocal failed
-        failed |= done.error is not None
-        if as_json:
-            say(json.dumps(done.to_dict(), ensure_ascii=False))
-        elif done.error is not None:
-            say(f"{done.table}: {done.error}", err=True)
-        elif done.files or rounds is not None:
-            say(_line(done))
+    def telling(
+        lines: Callable[[Any], Iterable[str]], name: Callable[[Any], str]
+    ) -> Callable[[Any], None]:
+        def tell(done: Vacuumed | Refreshed | Advised) -> None:
+            nonlocal failed
+            failed |= done.error is not None
+            if as_json:
+                say(json.dumps(done.to_dict(), ensure_ascii=False))
+                return
+            for line in lines(done):
+                say(line)
+            if done.error is not None:
+                say(f"{name(done)}: {done.error}", err=True)
 
-    def tell_refresh(done: Refreshed) -> None:
-        nonlocal failed
-        failed |= done.error is not None
-        if as_json:
-            say(json.dumps(done.to_dict(), ensure_ascii=False))
-        elif done.error is not None:
-            say(f"{done.kind} {done.artifact}: {done.error}", err=True)
-        else:
-            say(_refreshed(done))
-
-    def tell_advice(done: Advised) -> None:
-        nonlocal failed
-        failed |= done.error is not None
-        if as_json:
-            say(json.dumps(done.to_dict(), ensure_ascii=False))
-            return
-        for line in advised_lines(done):
-            say(line)
-        if done.error is not None:
-            say(f"advisor: {done.error}", err=True)
+        return tell
 
     stop = threading.Event()
     with stopped_by_signals(stop):
         session.maintain(
             schedule,
-            tell,
+            telling(partial(_vacuumed, all_of_them=rounds is not None), lambda done: done.table),
             stop=stop,
             rounds=rounds,
             metrics=metrics,
             hosts=hosts,
-            tell_refresh=tell_refresh,
-            tell_advice=tell_advice,
+            tell_refresh=telling(_refreshed, lambda done: f"{done.kind} {done.artifact}"),
+            tell_advice=telling(advised_lines, lambda _done: "advisor"),
         )
     return not failed
 
 
-def _line(done: Vacuumed) -> str:
-    size = f", {done.bytes:,} bytes" if done.bytes else ""
-    kind = "full vacuum" if done.full else "vacuum"
-    return f"{done.table}: {done.files:,} files deleted{size} ({kind}, {done.requests} requests)"
+def _vacuumed(done: Vacuumed, *, all_of_them: bool) -> Iterator[str]:
+    if done.error is None and (done.files or all_of_them):
+        size = f", {done.bytes:,} bytes" if done.bytes else ""
+        how = f"{'full vacuum' if done.full else 'vacuum'}, {done.requests} requests"
+        yield f"{done.table}: {done.files:,} files deleted{size} ({how})"
 
 
-def _refreshed(done: Refreshed) -> str:
-    twice = f", {done.twice:,} in vain" if done.twice else ""
-    left = ", more to come" if done.left else ""
-    return f"{done.kind} {done.artifact}: {done.files:,} data files built{twice}{left}"
+def _refreshed(done: Refreshed) -> Iterator[str]:
+    if done.error is None:
+        twice = f", {done.twice:,} in vain" if done.twice else ""
+        left = ", more to come" if done.left else ""
+        yield f"{done.kind} {done.artifact}: {done.files:,} data files built{twice}{left}"
 
 
 def advised_lines(done: Advised) -> Iterator[str]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from msgspec import Struct
@@ -16,7 +16,6 @@ from accelerator.cli.terminal import spinning
 from accelerator.errors import ConfigError
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Session
     from accelerator.session.session import Accelerator
 
 
@@ -33,7 +32,7 @@ class CliOptions(Struct, frozen=True):
     @contextmanager
     def session(
         self, *, create: bool = False, spin: bool = True, first: str = ""
-    ) -> Iterator[Session]:
+    ) -> Iterator[Accelerator]:
         """The session to ask, closed at the end; its errors end the process.
 
         With `create` over a warehouse that is made if it isn't there. With `spin` a terminal shows
@@ -41,7 +40,7 @@ class CliOptions(Struct, frozen=True):
         needs no session.
         """
 
-        def opened() -> Session:
+        def opened() -> Accelerator:
             if first and self.is_own:
                 from accelerator.session.early_check import check_early
 
@@ -55,18 +54,17 @@ class CliOptions(Struct, frozen=True):
             with spinning(lambda: session.activity):
                 yield session
 
-    def opened(self, *, create: bool = False) -> Session:
+    def opened(self, *, create: bool = False) -> Accelerator:
         """The session itself."""
         return self.opener(self.warehouse, self.config, create)
 
     def session_itself(self) -> Accelerator:
         """The session, for who looks into it. ConfigError where none is named."""
         try:
-            made = self.opened()
+            return self.opened()
         except click.UsageError as error:
             hint = "for example: accelerator doctor --warehouse /data/warehouse"
             raise ConfigError(error.message, hint=hint) from error
-        return cast("Accelerator", made)
 
 
 def common(command: Callable[..., None]) -> Callable[..., None]:

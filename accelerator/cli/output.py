@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from accelerator.cli.session import CliOutput
 from accelerator.cli.terminal import say
 from accelerator.common.arrow.python_values import rows_of
 from accelerator.common.display import (
@@ -23,6 +22,7 @@ from accelerator.common.display import (
 )
 
 if TYPE_CHECKING:
+    from accelerator.query.results.result import Result
     from accelerator.services.verification.compare import Verification
 
 
@@ -31,7 +31,7 @@ def print_json(document: object) -> None:
     say(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def answer_json(answer: CliOutput) -> dict[str, Any]:
+def answer_json(answer: Result) -> dict[str, Any]:
     """A statement's answer as JSON values; rows are lists, since a name may stand twice."""
     table = answer.arrow()
     return {
@@ -42,7 +42,7 @@ def answer_json(answer: CliOutput) -> dict[str, Any]:
 
 
 def print_answer(
-    answer: CliOutput, rows_max: int, *, vertical: bool = False, listing: bool = False
+    answer: Result, rows_max: int, *, vertical: bool = False, listing: bool = False
 ) -> None:
     """The rows as a table, at most so many of them (0: all), and a line on how they came.
 

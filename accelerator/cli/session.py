@@ -1,4 +1,4 @@
-"""What the commands need of a session, and how they open and leave one.
+"""How commands open a session and leave it.
 
 Errors become two lines on standard error, or one JSON document on standard output, and an exit
 code: 1 for a failure, 130 when cancelled.
@@ -10,11 +10,10 @@ import gc
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,126 +21,21 @@ from accelerator.cli.terminal import say
 from accelerator.errors import AcceleratorError, CancelledError, StatementTimeoutError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from accelerator.common.config.config import Config
-    from accelerator.common.progress import Progress
-    from accelerator.services.advisor.report import Advised
-    from accelerator.services.maintenance.daemon import Schedule, Vacuumed
-    from accelerator.services.refresh.service import Refreshed
-    from accelerator.services.statistics.build import BuiltStatistics
-    from accelerator.services.verification.compare import Verification
+    from accelerator.session.session import Accelerator
 
 EXIT_CANCELLED = 130
 _STACK = re.compile(r"\s+(at |\.\.\. \d+ more|Suppressed: )")
 
 
-class CliMetrics(Protocol):
-    """A statement's figures, as `accelerator.common.statement_metrics.Metrics` has them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        ...
-
-
-class CliOutput(Protocol):
-    """A statement's rows and figures."""
-
-    @property
-    def metrics(self) -> CliMetrics:
-        """What it cost."""
-        ...
-
-    def arrow(self) -> pa.Table:
-        """The rows."""
-        ...
-
-
-class Batches(Protocol):
-    """Rows, batch by batch."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of every batch."""
-        ...
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
-
-
-class Session(Protocol):
-    """The calls of a session that commands make."""
-
-    def query(self, sql: str, *, timeout_s: float | None = None) -> CliOutput:
-        """Runs a statement of any kind, a query for so many seconds at most."""
-        ...
-
-    @property
-    def activity(self) -> str:
-        """What Spark does now; empty where it does nothing."""
-        ...
-
-    def stream(self, sql: str, *, timeout_s: float | None = None) -> Batches:
-        """The rows, batch by batch."""
-        ...
-
-    def explain(self, sql: str, *, format: str = "text", analyze: bool = False) -> str:
-        """How the query would be answered."""
-        ...
-
-    def why_not(self, sql: str) -> list[dict[str, Any]]:
-        """For each reason: `cube`, `code`, `reason`, `nearest`, `ddl` and `cost`."""
-        ...
-
-    def verify(self, sql: str) -> Verification:
-        """Runs it both ways and compares."""
-        ...
-
-    def build_index(self, name: str, *, progress: Progress) -> object:
-        """Builds what an index lacks."""
-        ...
-
-    def build(self, name: str, *, progress: Progress) -> object:
-        """Builds what a cube lacks."""
-        ...
-
-    def build_statistics(
-        self, table: str, *, columns: Sequence[str] = (), progress: Progress | None = None
-    ) -> BuiltStatistics:
-        """Sketches a table's columns."""
-        ...
-
-    def maintain(
-        self,
-        schedule: Schedule,
-        tell: Callable[[Vacuumed], None],
-        *,
-        stop: threading.Event,
-        rounds: int | None = None,
-        metrics: str | None = None,
-        hosts: Sequence[str] = (),
-        tell_refresh: Callable[[Refreshed], None] = lambda _: None,
-        tell_advice: Callable[[Advised], None] = lambda _: None,
-    ) -> None:
-        """Vacuums all tables round by round, refreshes what is to be, and has itself advised."""
-        ...
-
-    def cancel(self) -> None:
-        """Stops what runs."""
-        ...
-
-    def close(self) -> None:
-        """Frees what the session holds."""
-        ...
-
-
 _NONE: Mapping[str, Any] = {}
-Opener = Callable[[str | None, str | None, bool], Session]
+Opener = Callable[[str | None, str | None, bool], "Accelerator"]
 """Of the warehouse, the file of settings, and whether a warehouse is made that isn't there."""
 
 
 def open_session(
     warehouse: str | None, config_file: str | None, create: bool, **settings: Any
-) -> Session:
+) -> Accelerator:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
     try:
         return _opened(settings_of(warehouse, config_file, settings), create)
@@ -150,7 +44,7 @@ def open_session(
         gc.enable()
 
 
-def _opened(config: Config, create: bool) -> Session:
+def _opened(config: Config, create: bool) -> Accelerator:
     from accelerator.session.opening import open_loaded
 
     opened = open_loaded(config, create=create)
@@ -177,12 +71,14 @@ def settings_of(
 
 
 @contextmanager
-def session_of(open_it: Callable[[], Session], *, as_json: bool = False) -> Iterator[Session]:
+def session_of(
+    open_it: Callable[[], Accelerator], *, as_json: bool = False
+) -> Iterator[Accelerator]:
     """The session for one command; leaves the process with what went wrong, if anything did.
 
     That is said on standard error, or as the one JSON document of standard output.
     """
-    session: Session | None = None
+    session: Accelerator | None = None
     try:
         session = open_it()
         yield session

@@ -29,6 +29,11 @@ _NOT_BEGUN = frozenset(
 _TEXT_MAX = 300
 _DIGITS = 6
 _PIECE_BYTES = 1024**2
+_BROKEN = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+)
 
 
 class Http:
@@ -83,45 +88,34 @@ class Http:
 
         ApiError with what the gateway says, UnreachableError where the answer broke off.
         """
-        tries = _Tries(self._busy_wait_s, again=False)
-        while True:
-            try:
-                with self._session.post(
-                    f"{self.url}{BASE}{path}",
-                    json=body,
-                    timeout=self._timeout_s,
-                    allow_redirects=False,
-                    stream=True,
-                ) as response:
-                    found = None if response.status_code == 200 else _read(response)
-                    if not isinstance(found, ApiError):
-                        for piece in response.iter_content(_PIECE_BYTES):
-                            file.write(piece)
-                        return
-            except requests.RequestException as error:
-                raise UnreachableError(
-                    f"the gateway at {self.url} doesn't answer, or broke off: {error}",
-                    hint="ask again",
-                ) from error
-            tries.wait(found, response)
+        self._asked("POST", path, again=False, into=file, json=body)
 
-    def _asked(self, method: str, path: str, *, again: bool, **given: Any) -> Json:
+    def _asked(
+        self, method: str, path: str, *, again: bool, into: IO[bytes] | None = None, **given: Any
+    ) -> Json:
+        """The answer's body; with `into` that file gets it instead."""
         file = given.get("data")
         tries = _Tries(self._busy_wait_s, again=again)
         while True:
             if file is not None:
                 file.seek(0)
             try:
-                response = self._session.request(
+                with self._session.request(
                     method,
                     f"{self.url}{BASE}{path}",
                     timeout=self._timeout_s,
                     allow_redirects=False,
+                    stream=into is not None,
                     **given,
-                )
-            except (requests.ConnectionError, requests.Timeout) as error:
+                ) as response:
+                    if into is not None and response.status_code == 200:
+                        for piece in response.iter_content(_PIECE_BYTES):
+                            into.write(piece)
+                        return {}
+                    found = _read(response)
+            except _BROKEN as error:
                 unreachable = UnreachableError(
-                    f"the gateway at {self.url} doesn't answer: {error}",
+                    f"the gateway at {self.url} doesn't answer, or broke off: {error}",
                     hint="check that it runs, its address, and verify where it has TLS",
                 )
                 unreachable.__cause__ = error
@@ -131,7 +125,6 @@ class Http:
                     f"the gateway at {self.url} can't be asked: {error}", hint="check its address"
                 ) from error
             else:
-                found = _read(response)
                 if not isinstance(found, ApiError):
                     return found
                 tries.wait(found, response)

@@ -18,22 +18,20 @@ from accelerator.engines.session_settings import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake, UnreadableTableError
 from accelerator.iceberg.tables.schema import columns_of_states
-from accelerator.query.statements.catalog import FORM_OF
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.catalog import needed_table
 from accelerator.query.statements.nodes import (
     AddConstraint,
     AddRelateColumn,
     CreateCube,
     EstimateCube,
-    ExplainAccelerate,
-    ExplainAnalyze,
-    ExplainWhyNot,
+    OfQuery,
     Other,
+    PublishCube,
     Query,
     Statement,
     TableName,
-    Verify,
 )
+from accelerator.query.statements.parse import parse_statement
 from accelerator.query.virtual_tables import log_table
 from rewrite.client import DIALECTS, SPARK, TRINO, ClientContext, Translated
 from rewrite.dialects.qualify_names import FILES, check_name, full_name, is_odd
@@ -124,7 +122,7 @@ class Translation:
         if isinstance(found, EstimateCube):
             select = self._query(found.cube.select_sql, dialect)
             return replace(found, cube=replace(found.cube, select_sql=select))
-        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+        if isinstance(found, OfQuery):
             return replace(found, query=self._translated(found.query, dialect))
         if isinstance(found, Other) and dialect == TRINO:
             from rewrite.dialects.trino.shows import SHOWS, spark_shows
@@ -241,9 +239,8 @@ class Translation:
 
         Spark would get the statement unchanged if it named a table of another kind.
         """
-        table: TableName | None = getattr(found, "table", None)
-        form = FORM_OF.get(type(found))
-        if table is not None and (form is None or not form.always):
+        table = needed_table(found)
+        if table is not None:
             self._check_known(table, views=False)
 
     def _check_known(self, full: TableName, *, views: bool) -> None:
@@ -311,7 +308,7 @@ def _query_text(found: Statement) -> str | None:
         return found.select_sql
     if isinstance(found, EstimateCube):
         return found.cube.select_sql
-    if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+    if isinstance(found, OfQuery):
         return found.query.bare
     return None
 
@@ -342,7 +339,7 @@ class _OfClient:
         if isinstance(found, EstimateCube):
             select = self._text(found.cube.select_sql)
             return replace(found, cube=replace(found.cube, select_sql=select))
-        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+        if isinstance(found, OfQuery):
             return replace(found, query=self._query(found.query))
         if isinstance(found, Other):
             raise UntranslatedError(
@@ -365,6 +362,8 @@ class _OfClient:
 
     def _named(self, found: Statement) -> Statement:
         """A statement of ours, of whose table nothing is looked up."""
+        if isinstance(found, PublishCube) and found.target is not None:
+            return replace(found, target=self._full(found.target))
         table: TableName | None = getattr(found, "table", None)
         if table is None:
             return found

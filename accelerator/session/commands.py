@@ -1,4 +1,7 @@
-"""Runs the statements of our own against a session; each gives a small table of what it did."""
+"""Runs the statements of our own against a session; each gives a small table of what it did.
+
+Here is what runs those that need several services; a row of `statements/catalog.py` names it.
+"""
 
 from __future__ import annotations
 
@@ -22,40 +25,22 @@ from accelerator.query.statements.definitions import (
     bind_definition,
     cube_record,
     no_such_table,
+    pinned_table,
     table_uuid,
 )
 from accelerator.query.statements.nodes import (
     AddConstraint,
-    AddRelateColumn,
-    Analyze,
     ApplyRecommendations,
     BuildAll,
     BuildCube,
-    BuildIndex,
-    BuildStatistics,
     CompactCube,
-    CreateCube,
-    CreateIndex,
     DropConstraint,
     DropCube,
-    DropIndex,
-    DropRelateColumn,
-    DropStatistics,
     EstimateCube,
     NotBuilt,
-    OptimizeTable,
     PublishCube,
-    SetCubeRefresh,
-    SetIndexRefresh,
-    ShowAdviceResults,
     ShowConstraints,
-    ShowCoverage,
     ShowCubes,
-    ShowIndexes,
-    ShowQueries,
-    ShowRecommendations,
-    ShowRecycleBin,
-    ShowRelateColumns,
     ShowStatistics,
     Statement,
     UndropCube,
@@ -65,7 +50,7 @@ from accelerator.query.statements.nodes import (
 from accelerator.services import publish
 from accelerator.services.ddl import indexes as indexing
 from accelerator.services.ddl.constraints import declare, validate
-from accelerator.services.ddl.cubes import create, estimate, recycle_bin
+from accelerator.services.ddl.cubes import estimate, recycle_bin
 from accelerator.services.ddl.cubes.build_handle import Build, start_build
 from accelerator.services.refresh import ddl as refreshing
 from accelerator.services.vacuum import vacuum as vacuuming
@@ -76,19 +61,10 @@ from rewrite.identifiers.qualified_name import joined
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
 
-__all__ = ["Build", "execute", "is_ours", "start_build", "vacuum"]
+__all__ = ["Build", "execute", "start_build", "vacuum"]
 
-Rows = Iterable[Mapping[str, Any]]
-Run = Callable[[Any, "Services"], Rows | pa.Table]
-
-
-def is_ours(statement: Statement, services: Services) -> bool:
-    """Whether the statement is for us: its words are ours alone, or its table is an Iceberg one."""
-    table = getattr(statement, "table", None)
-    form = FORM_OF.get(type(statement))
-    if table is None or (form is not None and form.always):
-        return True
-    return services.lake.pin().described(table) is not None
+Row = Mapping[str, Any]
+Rows = Iterable[Row]
 
 
 def execute(
@@ -97,52 +73,46 @@ def execute(
     """Runs one statement; its answer as rows. `own` are those that the session runs itself."""
     if isinstance(statement, NotBuilt):
         raise statement.error()
-    form, run = FORM_OF.get(type(statement)), _RUN.get(type(statement))
+    form = FORM_OF.get(type(statement))
     if form is None:
         raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
-    rows = own[form.kind](statement) if run is None else run(statement, services)
-    return rows if isinstance(rows, pa.Table) else form.table(rows)
+    run = own.get(form.kind)
+    return form.table(form.handler(statement, services) if run is None else run(statement))
 
 
-def _cube(services: Services, name: str) -> CubeRecord:
-    return services.store.registry().named(name)
-
-
-def _estimate(statement: EstimateCube, services: Services) -> Rows:
+def explain_create_cube(statement: EstimateCube, services: Services) -> Row:
+    """EXPLAIN CREATE CUBE."""
     services.builder.check_store()
     cube = bind_definition(services, statement.cube.select_sql)
     target = services.builder.target(cube_record(statement.cube, services, cube))
-    return [estimate.estimate(services, target)]
+    return estimate.estimate(services, target)
 
 
-def _create(statement: CreateCube, services: Services) -> Rows:
-    return _built_rows(create.create(statement, services))
+def build_cube(statement: BuildCube, services: Services) -> Built:
+    """BUILD CUBE."""
+    return start_build(services, statement.name, wait=True, progress=None).wait()
 
 
-def _build(statement: BuildCube, services: Services) -> Rows:
-    return _built_rows(start_build(services, statement.name, wait=True, progress=None).wait())
-
-
-def _build_all(statement: BuildAll, services: Services) -> Rows:
-    facts = services.lake.pin().table(statement.table)
-    if facts is None:
-        raise no_such_table(services, joined(statement.table))
-    every = [record for record, _ in services.planner.cubes_of(facts.uuid)]
+def build_all(statement: BuildAll, services: Services) -> list[Built]:
+    """BUILD ALL: a cube or index that fails doesn't keep the others from being built."""
+    uuid = table_uuid(services, statement.table)
+    assert uuid is not None
+    every = [record for record, _ in services.planner.cubes_of(uuid)]
     records = [record for record in every if not record.name.endswith(BESIDE)]
     names = [record.name for record in services.builder.finest_first(records)]
     built: list[Built] = []
     failed: dict[str, AcceleratorError] = {}
     for name in names:
         try:
-            built.append(start_build(services, name, wait=True, progress=None).wait())
+            built.append(build_cube(BuildCube(name), services))
         except CancelledError:
             raise
         except AcceleratorError as error:  # the others are built first
             failed[name] = error
-    made = indexing.build_all(services, facts.uuid)
+    made = indexing.build_all(services, uuid)
     if failed:
         raise _failed(failed, len(names))
-    return _built_rows(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
+    return built + [Built(b.index, b.files, 0, b.rows, b.bytes) for b in made]
 
 
 def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError:
@@ -154,33 +124,24 @@ def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError
     return BuildError(f"{len(failed)} of {of} cubes were not built: {told}", hint=first.hint)
 
 
-def _create_index(statement: CreateIndex, services: Services) -> Rows:
-    pinned = services.lake.pin().pinned(statement.table)
-    if pinned is None:
-        raise no_such_table(services, joined(statement.table))
-    return indexing.create(statement, services, pinned)
-
-
-def _drop_index(statement: DropIndex, services: Services) -> Rows:
-    return [{"index": name} for name in indexing.drop(statement, services)]
-
-
-def _show_indexes(statement: ShowIndexes, services: Services) -> Rows:
-    return indexing.show(services, table_uuid(services, statement.table))
-
-
-def _compact(statement: CompactCube, services: Services) -> Rows:
+def compact_cube(statement: CompactCube, services: Services) -> Built:
+    """COMPACT CUBE."""
+    record = services.store.registry().named(statement.name)
     with services.cancellation.tracked() as tag:
-        return _built_rows(services.builder.compact(_cube(services, statement.name), tag=tag))
+        return services.builder.compact(record, tag=tag)
 
 
-def _publish(statement: PublishCube, services: Services) -> Rows:
-    record = _cube(services, statement.name)
-    table = publish.publish(services, record, statement.table)
-    return [{"cube": record.name, "table": table}]
+def publish_cube(statement: PublishCube, services: Services) -> Row:
+    """PUBLISH CUBE."""
+    record = services.store.registry().named(statement.name)
+    return {
+        "cube": record.name,
+        "table": publish.publish(services, record, statement.target),
+    }
 
 
-def _drop(statement: DropCube, services: Services) -> Rows:
+def drop_cube(statement: DropCube, services: Services) -> Rows:
+    """DROP CUBE."""
     try:
         recycle_bin.drop(services, statement.name, force=statement.force)
     except CubeNotFoundError:  # known only now: what was read before may be old
@@ -190,70 +151,29 @@ def _drop(statement: DropCube, services: Services) -> Rows:
     return [{"cube": statement.name}]
 
 
-def _undrop(statement: UndropCube, services: Services) -> Rows:
-    return [{"cube": recycle_bin.undrop(services, statement.name, statement.new_name)}]
+def undrop_cube(statement: UndropCube, services: Services) -> Row:
+    """UNDROP CUBE."""
+    return {"cube": recycle_bin.undrop(services, statement.name, statement.new_name)}
 
 
-def _show_bin(statement: ShowRecycleBin, services: Services) -> Rows:
-    return recycle_bin.show(services, table_uuid(services, statement.table))
-
-
-def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
+def show_statistics(statement: ShowStatistics, services: Services) -> Rows:
+    """SHOW STATISTICS."""
     from accelerator.services.statistics.metadata_statistics import (
         shown,  # imports Arrow's compute module
     )
 
-    pinned = services.lake.pin().pinned(statement.table)
-    if pinned is None:
-        raise no_such_table(services, joined(statement.table))
-    return shown(pinned)
+    return shown(pinned_table(services, statement.table))
 
 
-def _build_statistics(statement: BuildStatistics, services: Services) -> Rows:
-    from accelerator.services.statistics.ddl import run_build  # imports DataSketches
-
-    return run_build(statement, services)
-
-
-def _drop_statistics(statement: DropStatistics, services: Services) -> Rows:
-    from accelerator.services.statistics.ddl import run_drop
-
-    return run_drop(statement, services)
-
-
-def _show_queries(statement: ShowQueries, services: Services) -> Rows:
-    from accelerator.services.ddl.show_queries import shown  # imports Arrow's compute module
-
-    services.log.unwritten()
-    return shown(statement, services.store.files)
-
-
-def _analyze(statement: Analyze, services: Services) -> Rows:
-    from accelerator.services.advisor.ddl import run_analyze  # imports Arrow's compute module
-
-    return run_analyze(statement, services)
-
-
-def _show_recommendations(statement: ShowRecommendations, services: Services) -> Rows:
-    from accelerator.services.advisor.ddl import show
-
-    return show(statement, services)
-
-
-def _show_results(statement: ShowAdviceResults, services: Services) -> Rows:
-    from accelerator.services.advisor.results import show  # imports Arrow's compute module
-
-    services.log.unwritten()
-    return show(services, table_uuid(services, statement.table))
-
-
-def _apply(statement: ApplyRecommendations, services: Services) -> Rows:
+def apply_recommendations(statement: ApplyRecommendations, services: Services) -> Rows:
+    """APPLY RECOMMENDATIONS."""
     from accelerator.services.advisor.ddl import run_apply
 
     return run_apply(statement, services, lambda one: execute(one, services, {}))
 
 
-def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
+def show_cubes(statement: ShowCubes, services: Services) -> Rows:
+    """SHOW CUBES."""
     wanted = table_uuid(services, statement.table)
     uses, followed = services.uses.known(), refreshing.Shown(services)
     return [
@@ -291,63 +211,28 @@ def _cube_row(services: Services, record: CubeRecord, followed: refreshing.Shown
     }
 
 
-def _show_coverage(statement: ShowCoverage, services: Services) -> pa.Table:
-    from accelerator.services.coverage.show import shown  # imports Arrow's compute module
-
-    pinned = None
-    if statement.table is not None:
-        pinned = services.lake.pin().pinned(statement.table)
-        if pinned is None:
-            raise no_such_table(services, joined(statement.table))
-    return shown(statement, services, pinned)
-
-
-def _built_rows(*built: Built) -> Rows:
-    return [as_dict(one) for one in built]
-
-
-def _add_constraint(statement: AddConstraint, services: Services) -> Rows:
+def add_constraint(statement: AddConstraint, services: Services) -> Row:
+    """ADD CONSTRAINT."""
     declare.add(services.lake, statement.table, statement.constraint, enforced=statement.enforced)
-    return [{"constraint": statement.constraint.name}]
+    return {"constraint": statement.constraint.name}
 
 
-def _drop_constraint(statement: DropConstraint, services: Services) -> Rows:
+def drop_constraint(statement: DropConstraint, services: Services) -> Row:
+    """DROP CONSTRAINT."""
     declare.drop(services.lake, statement.table, statement.name, if_exists=statement.if_exists)
-    return [{"constraint": statement.name}]
+    return {"constraint": statement.name}
 
 
-def _validate(statement: ValidateConstraint, services: Services) -> Rows:
+def validate_constraint(statement: ValidateConstraint, services: Services) -> Row:
+    """VALIDATE CONSTRAINT."""
     found = declare.find(services.lake, statement.table, statement.name)
     run = partial(services.plain_table, built=True)
-    return [validate.validate(services.lake, statement.table, found, run).row()]
+    return validate.validate(services.lake, statement.table, found, run).row()
 
 
-def _show_constraints(statement: ShowConstraints, services: Services) -> Rows:
+def show_constraints(statement: ShowConstraints, services: Services) -> Rows:
+    """SHOW CONSTRAINTS."""
     return declare.show(services.lake, statement.table)
-
-
-def _add_relate(statement: AddRelateColumn, services: Services) -> Rows:
-    from accelerator.services.ddl import relate_columns as relate  # imports Arrow's compute module
-
-    return [{"relate_column": name} for name in relate.add(statement, services)]
-
-
-def _drop_relate(statement: DropRelateColumn, services: Services) -> Rows:
-    from accelerator.services.ddl import relate_columns as relate
-
-    return [{"relate_column": name} for name in relate.drop(statement, services)]
-
-
-def _show_relate(statement: ShowRelateColumns, services: Services) -> Rows:
-    from accelerator.services.ddl import relate_columns as relate
-
-    return relate.show(statement.table, services)
-
-
-def _optimize(statement: OptimizeTable, services: Services) -> Rows:
-    from accelerator.services.clustering.optimize import optimize  # imports Arrow's compute module
-
-    return [optimize(statement, services)]
 
 
 def vacuum(statement: VacuumTable, services: Services) -> Report:
@@ -368,44 +253,7 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
     return vacuuming.vacuum(services, table, scope, then=services.log.tidy)
 
 
-def _vacuum(statement: VacuumTable, services: Services) -> Rows:
+def vacuum_table(statement: VacuumTable, services: Services) -> Rows:
+    """VACUUM."""
     report = vacuum(statement, services)
     return [as_dict(line) | {"requests": report.requests} for line in report.lines]
-
-
-_RUN: Mapping[type, Run] = {
-    CreateCube: _create,
-    EstimateCube: _estimate,
-    BuildCube: _build,
-    BuildAll: _build_all,
-    BuildStatistics: _build_statistics,
-    DropStatistics: _drop_statistics,
-    CompactCube: _compact,
-    PublishCube: _publish,
-    DropCube: _drop,
-    CreateIndex: _create_index,
-    BuildIndex: indexing.build_named,
-    DropIndex: _drop_index,
-    SetCubeRefresh: refreshing.set_cube,
-    SetIndexRefresh: refreshing.set_index,
-    ShowIndexes: _show_indexes,
-    UndropCube: _undrop,
-    ShowCubes: _show_cubes,
-    ShowCoverage: _show_coverage,
-    ShowRecycleBin: _show_bin,
-    ShowStatistics: _show_statistics,
-    ShowQueries: _show_queries,
-    Analyze: _analyze,
-    ShowRecommendations: _show_recommendations,
-    ShowAdviceResults: _show_results,
-    ApplyRecommendations: _apply,
-    AddConstraint: _add_constraint,
-    DropConstraint: _drop_constraint,
-    ValidateConstraint: _validate,
-    ShowConstraints: _show_constraints,
-    AddRelateColumn: _add_relate,
-    DropRelateColumn: _drop_relate,
-    ShowRelateColumns: _show_relate,
-    VacuumTable: _vacuum,
-    OptimizeTable: _optimize,
-}

@@ -19,31 +19,13 @@ from accelerator.query.early_errors.check import check, raise_unknown
 from accelerator.query.early_errors.folder_tables import FolderTables
 from accelerator.query.early_errors.known_spark import is_known
 from accelerator.query.early_errors.locate import placed
-from accelerator.query.statements.grammar import parse_statement
-from accelerator.query.statements.nodes import (
-    BuildCube,
-    BuildIndex,
-    CompactCube,
-    CreateCube,
-    DropCube,
-    DropIndex,
-    ExplainAccelerate,
-    ExplainWhyNot,
-    PublishCube,
-    SetCubeRefresh,
-    SetIndexRefresh,
-    Statement,
-)
+from accelerator.query.statements.nodes import CreateCube, OfCube, OfIndex
+from accelerator.query.statements.parse import parse_statement
 from rewrite.analysis.unknown_names import unknown_name
 from rewrite.client import SPARK
 
 if TYPE_CHECKING:
     from accelerator.common.config.config import Config
-
-_OF_CUBES = (BuildCube, CompactCube, DropCube, PublishCube, SetCubeRefresh)
-_OF_INDEXES = (BuildIndex, DropIndex, SetIndexRefresh)
-_ANSWERED = (ExplainAccelerate, ExplainWhyNot, PublishCube)
-"""What has no error for a name in a query, or names a table that is to be made."""
 
 
 def check_early(config: Config, sql: str) -> None:
@@ -58,9 +40,9 @@ def check_early(config: Config, sql: str) -> None:
             unknown = unknown_name(statement.select_sql, tables)
             # Its place is in the SELECT alone: in the whole statement it's found anew.
             raise_unknown(None if unknown is None else replace(unknown, at=None))
-        elif not isinstance(statement, _ANSWERED):
+        else:
             check(statement, tables)
-        if isinstance(statement, (*_OF_CUBES, *_OF_INDEXES)):
+        if isinstance(statement, OfCube | OfIndex):
             _check_registered(statement, config.store_root)
 
 
@@ -74,7 +56,7 @@ def _own_catalog(config: Config) -> Path | None:
     return file if file.is_file() else None
 
 
-def _check_registered(statement: Statement, root: str) -> None:
+def _check_registered(statement: OfCube | OfIndex, root: str) -> None:
     """The error for a cube or index that isn't in the store of that folder."""
     if "://" in path_of(root):
         return
@@ -83,9 +65,9 @@ def _check_registered(statement: Statement, root: str) -> None:
     with suppress(StoreError):  # which the session tells better
         registry = Store.open(root, read_only=True).registry()
         try:
-            if isinstance(statement, _OF_CUBES):
+            if isinstance(statement, OfCube):
                 registry.named(statement.name)
-            elif isinstance(statement, _OF_INDEXES):
+            else:
                 registry.index(statement.name)
         except (CubeNotFoundError, IndexNotFoundError):
             if not getattr(statement, "if_exists", False):

@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +99,7 @@ def _catalogs(loaded: Config, *, create: bool = False) -> tuple[Config, list[Cat
     """The session's catalogs, its own first, and the settings with the store that it implies."""
     own, others = _named(loaded)
     if own is not None and loaded.store is None:
-        loaded = replace(loaded, store=_store_beside(own))
+        loaded = loaded.model_copy(update={"store": _store_beside(own)})
     return loaded, [own or _of_folder(loaded, create), *others]
 
 
@@ -116,7 +115,7 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     engine = SparkEngine.attached(spark)
     loaded = Config.load(**settings)
     if loaded.store is None:
-        loaded = replace(loaded, store=_store_beside(_default_of(engine)))
+        loaded = loaded.model_copy(update={"store": _store_beside(_default_of(engine))})
     source = SparkSource(lambda: engine)
     source.engine()
     context = _context(loaded, source)

@@ -35,7 +35,7 @@ from accelerator.query.pipeline import Queries
 from accelerator.query.results.batch_readers import BatchReader
 from accelerator.query.results.result import Result
 from accelerator.query.runtime.services import Services
-from accelerator.query.statements.catalog import FORM_OF
+from accelerator.query.statements.catalog import FORM_OF, needed_table
 from accelerator.query.statements.nodes import (
     BuildIndex,
     BuildStatistics,
@@ -305,14 +305,13 @@ class Accelerator:
         return found
 
     def _is_ours(self, statement: Statement) -> bool:
-        from accelerator.session.commands import (
-            is_ours,  # imports all that builds, as most answers don't
-        )
-
-        return is_ours(statement, self.services)
+        table = needed_table(statement)
+        return table is None or self.services.lake.pin().described(table) is not None
 
     def _run(self, statement: Statement, limit: float) -> pa.Table:
-        from accelerator.session.commands import execute
+        from accelerator.session.commands import (
+            execute,  # imports all that builds, as most answers don't
+        )
 
         own: dict[type, Callable[[Any], list[dict[str, Any]]]] = {
             ExplainAccelerate: lambda one: self._explained(one, limit),

@@ -18,7 +18,7 @@ from accelerator.errors import (
     UnknownTableError,
     UntranslatedError,
 )
-from accelerator.query.statements.nodes import AddConstraint, AddRelateColumn, Query
+from accelerator.query.statements.nodes import AddConstraint, AddRelateColumn, PublishCube, Query
 from accelerator.session.session import Accelerator
 from rewrite.client import ClientContext
 from tests.support.pristine import Pristine, catalog_of, properties_of
@@ -161,6 +161,17 @@ def test_constraints_and_relate_columns(session: Accelerator) -> None:
         (("orders", "k"), ("days", "k")),
         (("k",), ("lake", "shop", "other", "k")),
     )
+
+
+@pytest.mark.parametrize(
+    ("client", "full"),
+    [(_SHOP, ("lake", "shop", "cube_of_k")), (_BANK, ("bank", "shop", "cube_of_k"))],
+)
+def test_a_published_table_has_the_clients_catalog_and_schema(
+    session: Accelerator, client: ClientContext, full: tuple[str, ...]
+) -> None:
+    found = session.queries.read("PUBLISH CUBE c AS cube_of_k", "trino", client)
+    assert found == PublishCube("c", full)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 import uuid
-from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -21,8 +20,9 @@ from accelerator.gateway.access.grants import Grant, Object, UserAccess
 from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.access.table_names import NamedTables, named
 from accelerator.query.statements import nodes
+from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.constraint import Constraint
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.parse import parse_statement
 from tests.support.pristine import Pristine
 
 SECRET, OK, DIM = "lake.d.secret", "lake.d.ok", "lake.d.dim"
@@ -594,7 +594,7 @@ def _statements():
         "what": "COMPACT",
         "when": "manual",
     }
-    for kind in get_args(nodes.Statement):
+    for kind in (nodes.Query, nodes.NotBuilt, nodes.Other, *FORM_OF):
         names = kind.__struct_fields__
         yield kind(**{n: v for n, v in values.items() if n in names})
 

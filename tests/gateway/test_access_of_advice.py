@@ -16,8 +16,8 @@ from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import Grant, UserAccess
 from accelerator.gateway.workers import run_statement
 from accelerator.gateway.workers.api.calls import ApiCall, answered
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import ShowRecommendations
+from accelerator.query.statements.parse import parse_statement
 from accelerator.services.advisor.apply import apply
 from accelerator.services.advisor.ddl import run_apply, show
 from accelerator.store.journals.advice import Advice, Recommendation, write

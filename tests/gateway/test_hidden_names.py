@@ -11,7 +11,7 @@ from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.filter_listings import visible
 from accelerator.gateway.access.grants import Grant, UserAccess
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.parse import parse_statement
 from tests.support.pristine import Pristine
 
 

@@ -11,7 +11,7 @@ from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers.run_statement import StatementJob
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.parse import parse_statement
 from tests.gateway.support import made_warehouse
 
 

@@ -14,8 +14,7 @@ from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.cursor import words_of
 from accelerator.gateway.trino.requests.nodes import ClientSession, Refused, RunStatement
 from accelerator.gateway.trino.requests.parse import PreparedNotFoundError, request
-from accelerator.query.statements.catalog import FORMS
-from accelerator.query.statements.grammar import BEGINNINGS
+from accelerator.query.statements.catalog import BEGINNINGS, FORMS
 
 _CLIENT = ClientSession(
     user="ann",

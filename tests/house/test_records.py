@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -55,3 +57,22 @@ def test_a_cached_property_has_its_dict() -> None:
     ]
     assert cached
     assert not [one.__name__ for one in cached if not one.__dictoffset__]
+
+
+def test_functions_of_dataclasses_are_called_where_dataclasses_are() -> None:
+    """The type checker takes a struct for a dataclass, which `dataclasses.replace` refuses."""
+    house = Path(__file__).parents[2]
+    called = re.compile(
+        r"\bdataclasses\.(?:asdict|fields|is_dataclass|replace)\("
+        r"|^from dataclasses import .*\b(?:asdict|fields|is_dataclass|replace)\b",
+        re.MULTILINE,
+    )
+    found = {
+        str(file.relative_to(house))
+        for root in _ROOTS
+        for file in (house / root).rglob("*.py")
+        if called.search(file.read_text())
+    }
+    plans = {f"accelerator/planning/{one}.py" for one in ("plan_template", "candidates/search")}
+    seen = {f"accelerator/gateway/monitoring/{one}.py" for one in ("history", "query_log")}
+    assert found == plans | seen

@@ -6,8 +6,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from accelerator.query.statements.constraint import Constraint
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import Other, Query
+from accelerator.query.statements.parse import parse_statement
 from accelerator.services.ddl.constraints import declare
 from accelerator.services.ddl.constraints.validate import Example
 

@@ -37,8 +37,8 @@ from pyspark.sql.functions import pandas_udf, udf, udtf
 import accelerator
 from accelerator.errors import AcceleratorError
 from accelerator.planning.plans import PlainPlan
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import Query
+from accelerator.query.statements.parse import parse_statement
 from accelerator.services.verification.compare import differ, differ_sorted
 from accelerator.session.session import Accelerator
 from rewrite.text.first_look import first_word

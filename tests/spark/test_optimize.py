@@ -561,7 +561,7 @@ class Cancels:
 
 @pytest.mark.parametrize("phase", ["rewriting", "committing", "never"])
 def test_progress_and_cancel(lake: Lake, phase: str) -> None:
-    from accelerator.query.statements.grammar import parse_statement
+    from accelerator.query.statements.parse import parse_statement
 
     table = lake.table("id bigint, g int")
     lake.sql(f"INSERT INTO {table} SELECT id, int(id % 5) FROM range(0, 100, 1, 2)")

@@ -6,7 +6,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake
 from accelerator.query.early_errors.check import check
 from accelerator.query.early_errors.lake_tables import LakeTables
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.parse import parse_statement
 
 
 def told_at_once(lake: Lake, sql: str) -> AcceleratorError | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from prompt_toolkit import PromptSession
@@ -33,7 +33,6 @@ from accelerator.version import VERSION
 from rewrite.text.first_look import first_word, is_ended, split_statements
 
 if TYPE_CHECKING:
-    from accelerator.cli.session import Session
     from accelerator.cli.shell.completion import CompletionNames
     from accelerator.session.session import Accelerator
 
@@ -51,7 +50,7 @@ class _CannotOpenError(Exception):
     """The warehouse can't be opened: its cause is what is to be told."""
 
 
-def run_shell(open_it: Callable[[], Session], timeout_s: float | None) -> int:
+def run_shell(open_it: Callable[[], Accelerator], timeout_s: float | None) -> int:
     """Reads and runs statements until Ctrl-D; the exit code."""
     say(f"accelerator {VERSION} · statements end with ; · .help for commands, Ctrl-D leaves")
     shell = _ShellSession(open_it, timeout_s)
@@ -64,10 +63,10 @@ def run_shell(open_it: Callable[[], Session], timeout_s: float | None) -> int:
 class _ShellSession:
     """Its settings, and the session once that is open."""
 
-    def __init__(self, open_it: Callable[[], Session], timeout_s: float | None) -> None:
+    def __init__(self, open_it: Callable[[], Accelerator], timeout_s: float | None) -> None:
         self._format, self._timing, self._pager = "table", True, True
         self._timeout_s = timeout_s
-        self._opened: Future[Session] = Future()
+        self._opened: Future[Accelerator] = Future()
         threading.Thread(target=self._open, args=(open_it,), name="open", daemon=True).start()
 
     def loop(self) -> int:
@@ -100,7 +99,7 @@ class _ShellSession:
         if self._opened.done() and self._opened.exception() is None:
             self._opened.result().close()
 
-    def _open(self, open_it: Callable[[], Session]) -> None:
+    def _open(self, open_it: Callable[[], Accelerator]) -> None:
         try:
             self._opened.set_result(open_it())
         except BaseException as error:  # raised again where it's needed
@@ -118,7 +117,7 @@ class _ShellSession:
         if self._prompt.app.is_running:
             self._prompt.app.exit(exception=_CannotOpenError())
 
-    def _session(self) -> Session:
+    def _session(self) -> Accelerator:
         try:
             return self._opened.result()
         except KeyboardInterrupt:
@@ -162,7 +161,7 @@ class _ShellSession:
         """Of the session's tables, for completion."""
         from accelerator.cli.shell.completion import CompletionNames
 
-        return CompletionNames(lambda: cast("Accelerator", self._session()))
+        return CompletionNames(self._session)
 
     # What is done
 

@@ -25,6 +25,7 @@ from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.access.table_names import named
 from accelerator.iceberg import NamedTable, Pin, PinnedTable
 from accelerator.query.statements import nodes
+from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import Statement, TableName
 from accelerator.query.virtual_tables.log_table import NAME as LOG
 from accelerator.query.virtual_tables.log_table import is_log
@@ -44,8 +45,6 @@ _PUBLISHED = "accelerator.published.cube"
 _RELATIONS_MAX = 5_000
 _VIEWS_MAX = 16
 _STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
-EXPLAINING = (nodes.ExplainAccelerate, nodes.ExplainAnalyze, nodes.ExplainWhyNot, nodes.Verify)
-"""Statements that report a plan."""
 _METADATA = words("""
     all_data_files all_delete_files all_entries all_files all_manifests changes data_files
     delete_files entries files history manifests metadata_log_entries partitions position_deletes
@@ -146,79 +145,20 @@ class _Asking:
     def _registry(self) -> RegistryVersion:
         return self._services.store.registry()
 
-    def statement(self, statement: Statement) -> None:  # noqa: PLR0912, PLR0915 - each kind
-        """Asks for all that it needs."""
-        match statement:
-            case nodes.Query():
-                self._query(statement.bare)
-            case nodes.CreateCube():
-                record = self._manage_cube(statement.name, may_lack=True)
-                if statement.replace:
-                    self._unpublish(record)
-                self._query(statement.select_sql)
-            case nodes.EstimateCube():
-                self._query(statement.cube.select_sql)
-            case nodes.BuildCube() | nodes.CompactCube() | nodes.SetCubeRefresh():
-                self._manage_cube(statement.name)
-            case nodes.DropCube():
-                self._unpublish(self._manage_cube(statement.name))
-            case nodes.PublishCube():
-                self._publish(statement)
-            case nodes.UndropCube():
-                self._undrop(statement)
-            case nodes.CreateIndex():
-                self._create_index(statement)
-            case nodes.BuildIndex() | nodes.DropIndex() | nodes.SetIndexRefresh():
-                self._manage_index(statement.name)
-            case nodes.BuildAll():
-                self._build_all(statement.table)
-            case (
-                nodes.ShowCubes()
-                | nodes.ShowIndexes()
-                | nodes.ShowRecycleBin()
-                | nodes.ShowConstraints()
-                | nodes.ShowRelateColumns()
-                | nodes.ShowStatistics()
-            ):
-                if statement.table is not None:
-                    self._table("read", statement.table)
-            case nodes.ShowCoverage():
-                self._show_coverage(statement)
-            case nodes.ShowQueries():  # whose: `store/journals/query_log/visibility.py`
-                pass
-            case nodes.Analyze() | nodes.ShowRecommendations() | nodes.ShowAdviceResults():
-                self._advice(statement.table)
-            case nodes.ApplyRecommendations():
-                self._apply(statement)
-            case nodes.AddConstraint():
+    def statement(self, statement: Statement) -> None:
+        """Asks for all that it needs: one of ours by the method that its row names."""
+        form = FORM_OF.get(type(statement))
+        if isinstance(statement, nodes.Query):
+            self._query(statement.bare)
+        elif isinstance(statement, nodes.NotBuilt):
+            if statement.table is not None:
                 self._table("change", statement.table)
-                if statement.constraint.references is not None:
-                    self._table("read", statement.constraint.references)
-            case nodes.ValidateConstraint():
-                self._validate(statement)
-            case nodes.AddRelateColumn():
-                self._add_relate(statement)
-            case nodes.BuildStatistics() | nodes.DropStatistics():  # both tell of the table
-                self._table("read", statement.table)
-                self._table("change", statement.table)
-            case nodes.DropConstraint():
-                self._drop_constraint(statement)
-            case nodes.DropRelateColumn():
-                self._drop_relate(statement)
-            case nodes.OptimizeTable():
-                self._optimize(statement)
-            case nodes.VacuumTable():
-                self._table("change", statement.table)
-            case _ if isinstance(statement, EXPLAINING):
-                self._query(statement.query.bare)
-                self._explained()
-            case nodes.NotBuilt():
-                if statement.table is not None:
-                    self._table("change", statement.table)
-            case nodes.Other():
-                self._untold("it's neither a query nor a statement of the accelerator's own")
-            case _:
-                raise _refused("the statement isn't known")
+        elif isinstance(statement, nodes.Other):
+            self._untold("it's neither a query nor a statement of the accelerator's own")
+        elif form is None:
+            raise _refused("the statement isn't known")
+        else:
+            getattr(self, form.rights or form.name)(statement)
 
     # Queries.
 
@@ -296,7 +236,9 @@ class _Asking:
         """Asks for all that reading the table or view needs."""
         self._relation(full, Object.table(full), 0)
 
-    def _explained(self) -> None:
+    def explain(self, statement: nodes.OfQuery) -> None:
+        """Reading the tables of the query, and those that a plan may report."""
+        self._query(statement.query.bare)
         for full in self.told_by_explaining():
             if not self._access.may("read", Object.table(full)):
                 raise AccessDeniedError(
@@ -320,15 +262,15 @@ class _Asking:
 
     # Cubes and indexes.
 
-    def _advice(self, table: TableName | None) -> None:
+    def advice(self, statement: nodes.OfTables | nodes.Analyze) -> None:
         """Advice shows texts of everybody, and counts of values in tables that they name."""
         self._need("metrics", GATEWAY, GATEWAY)
-        if table is None:
+        if statement.table is None:
             self._untold("advice for all tables tells of each of them")
         else:
-            self._table("read", table)
+            self._table("read", statement.table)
 
-    def _apply(self, statement: nodes.ApplyRecommendations) -> None:
+    def apply_recommendations(self, statement: nodes.ApplyRecommendations) -> None:
         """What each of the recommendations does; who is refused one isn't told which there are."""
         from accelerator.services.advisor.apply.allowed_ddl import statement_of
         from accelerator.services.advisor.apply.apply import actions_of
@@ -338,6 +280,25 @@ class _Asking:
             self._table("read", statement.table)
         for one in actions_of(self._services, statement):
             self.statement(statement_of(one))
+
+    def create_cube(self, statement: nodes.CreateCube) -> None:
+        """Managing the name, and reading what the cube reads."""
+        record = self._manage_cube(statement.name, may_lack=True)
+        if statement.replace:
+            self._unpublish(record)
+        self._query(statement.select_sql)
+
+    def explain_create_cube(self, statement: nodes.EstimateCube) -> None:
+        """Reading what the cube would read."""
+        self._query(statement.cube.select_sql)
+
+    def manage_cube(self, statement: nodes.OfCube) -> None:
+        """Managing the cube, and reading its tables."""
+        self._manage_cube(statement.name)
+
+    def drop_cube(self, statement: nodes.DropCube) -> None:
+        """The same, and changing its published table."""
+        self._unpublish(self._manage_cube(statement.name))
 
     def _manage_cube(self, name: str, *, may_lack: bool = False) -> CubeRecord | None:
         asked = Object("cube", (name,))
@@ -365,9 +326,10 @@ class _Asking:
             raise denied(action, asked)
         note_allowed("read", table)
 
-    def _publish(self, statement: nodes.PublishCube) -> None:
+    def publish_cube(self, statement: nodes.PublishCube) -> None:
+        """Needs the right to change the table that is made, too."""
         record = self._manage_cube(statement.name)
-        target = statement.table
+        target = statement.target
         if target is None and record is not None:
             if record.published is not None:
                 target = tuple(record.published.split("."))
@@ -384,7 +346,8 @@ class _Asking:
             published = Object.table(tuple(record.published.split(".")))
             self._need("change", published, Object("cube", (record.name,)))
 
-    def _undrop(self, statement: nodes.UndropCube) -> None:
+    def undrop_cube(self, statement: nodes.UndropCube) -> None:
+        """Managing the name that it had and the new one."""
         asked = Object("cube", (statement.name,))
         self._need("manage", asked, asked)
         if statement.new_name is not None:
@@ -396,7 +359,8 @@ class _Asking:
         else:
             self._under_cube(found[-1], "manage", asked)
 
-    def _create_index(self, statement: nodes.CreateIndex) -> None:
+    def create_index(self, statement: nodes.CreateIndex) -> None:
+        """Managing the name, and reading the table; of a relate column the dimensions too."""
         self._manage_index(statement.name, may_lack=True)
         pinned, asked = self._table("read", statement.table)
         found = None if pinned is None else self._pin.described(pinned.parts)
@@ -407,6 +371,10 @@ class _Asking:
             from accelerator.builds.sidecars.builder import no_indexed_column
 
             raise no_indexed_column(name, found.facts)
+
+    def manage_index(self, statement: nodes.OfIndex) -> None:
+        """Managing the index, and reading its tables."""
+        self._manage_index(statement.name)
 
     def _manage_index(self, name: str, *, may_lack: bool = False) -> None:
         asked = Object("index", (name,))
@@ -426,7 +394,7 @@ class _Asking:
             return {full}
         return tables_of_index(record, self._pin)
 
-    def _show_coverage(self, statement: nodes.ShowCoverage) -> None:
+    def show_coverage(self, statement: nodes.ShowCoverage) -> None:
         """Reading every table under what is shown; of a table's artifacts others are left out."""
         if statement.table is not None:
             self._table("read", statement.table)
@@ -447,8 +415,9 @@ class _Asking:
         for full in sorted(self._of_index(index)):
             self._under(full, "read", asked)
 
-    def _build_all(self, table: TableName) -> None:
-        pinned, asked = self._table("read", table)
+    def build_all(self, statement: nodes.BuildAll) -> None:
+        """Managing each cube and index of the table."""
+        pinned, asked = self._table("read", statement.table)
         if pinned is None:
             return
         uuid = pinned.uuid
@@ -463,6 +432,23 @@ class _Asking:
                     self._under(full, "manage", asked)
 
     # Tables.
+
+    def read(self, statement: nodes.OfTable | nodes.OfTables) -> None:
+        """Reading the table, if it names one."""
+        if statement.table is not None:
+            self._table("read", statement.table)
+
+    def change(self, statement: nodes.OfTable) -> None:
+        """Changing the table."""
+        self._table("change", statement.table)
+
+    def read_and_change(self, statement: nodes.OfTable) -> None:
+        """Both: the answer reports of the table."""
+        self.read(statement)
+        self.change(statement)
+
+    def nothing(self, _: Statement) -> None:
+        """SHOW QUERIES; whose: `store/journals/query_log/visibility.py`."""
 
     def _table(self, action: Action, parts: TableName) -> tuple[NamedTable | None, Object]:
         """An Iceberg table of that name; views and metadata have none of what is done to tables."""
@@ -482,12 +468,19 @@ class _Asking:
 
     # Constraints and relate columns over forbidden tables give the errors of unknown ones.
 
-    def _validate(self, statement: nodes.ValidateConstraint) -> None:
+    def add_constraint(self, statement: nodes.AddConstraint) -> None:
+        """Changing the table, and reading the one that the constraint refers to."""
+        self._table("change", statement.table)
+        if statement.constraint.references is not None:
+            self._table("read", statement.constraint.references)
+
+    def validate_constraint(self, statement: nodes.ValidateConstraint) -> None:
+        """Reading the table, and what the constraint refers to."""
         pinned, asked = self._table("read", statement.table)
         if pinned is not None:
             self._constraint(pinned, statement.name, asked)
 
-    def _drop_constraint(self, statement: nodes.DropConstraint) -> None:
+    def drop_constraint(self, statement: nodes.DropConstraint) -> None:
         """Needs the right to change the table; IF EXISTS has the same answer for any name."""
         pinned, asked = self._table("change", statement.table)
         if pinned is not None and not statement.if_exists:
@@ -503,7 +496,8 @@ class _Asking:
                     return
         raise missing(name, joined(pinned.parts))
 
-    def _drop_relate(self, statement: nodes.DropRelateColumn) -> None:
+    def drop_relate_column(self, statement: nodes.DropRelateColumn) -> None:
+        """Changing the table; IF EXISTS has the same answer for any name."""
         pinned, asked = self._table("change", statement.table)
         if pinned is None or statement.if_exists:
             return
@@ -512,7 +506,7 @@ class _Asking:
 
             raise missing(statement.name, joined(pinned.parts))
 
-    def _optimize(self, statement: nodes.OptimizeTable) -> None:
+    def optimize(self, statement: nodes.OptimizeTable) -> None:
         """Needs the right to read the dimensions of each relate column that rows are ordered by."""
         pinned, asked = self._table("change", statement.table)
         found = None if pinned is None else self._pin.described(pinned.parts)
@@ -542,7 +536,7 @@ class _Asking:
             note_allowed("read", table)
         return True
 
-    def _add_relate(self, statement: nodes.AddRelateColumn) -> None:
+    def add_relate_column(self, statement: nodes.AddRelateColumn) -> None:
         """The fact is changed; each table that a qualifier brings in is read, in their order."""
         pinned, _ = self._table("change", statement.table)
         tables = [] if pinned is None else [pinned.parts]

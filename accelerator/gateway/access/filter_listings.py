@@ -13,6 +13,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.check import dimensions, tables_of, tables_of_index
 from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.query.statements import nodes
+from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import Statement
 from accelerator.services.coverage.artifact import CUBE
 from rewrite.identifiers.qualified_name import parts_of
@@ -38,13 +39,13 @@ def visible(
         return table.slice(0, 0)  # a row would report that there was one
     if isinstance(statement, nodes.ShowCoverage):
         return _of_artifacts(table, _VisibleTables(access, services))
-    keep = _KEEP.get(type(statement))
-    if keep is None:
+    form = FORM_OF.get(type(statement))
+    if form is None or not form.lists:
         return table
     import pyarrow as pa
 
     seen = _VisibleTables(access, services)
-    rows = [row for row in table.to_pylist() if keep(seen, row)]
+    rows = list(filter(getattr(seen, form.lists), table.to_pylist()))
     for row in rows:
         if row.get("published") is not None and not seen.reads_named(row["published"]):
             row["published"] = None
@@ -87,7 +88,7 @@ def _of_artifacts(table: pa.Table, seen: _VisibleTables) -> pa.Table:
 
 
 class _VisibleTables:
-    """What one asker may read."""
+    """Decides for one asker about rows; a row of `catalog.py` names the method for its answer."""
 
     def __init__(self, access: UserAccess, services: Services) -> None:
         self._access, self._services = access, services
@@ -131,12 +132,3 @@ class _VisibleTables:
             return True
         pinned = self._pin.named(parts_of(row["table"]))
         return pinned is not None and all(map(self.reads, dimensions(pinned, row["name"])))
-
-
-_KEEP: dict[type, Callable[[_VisibleTables, Row], bool]] = {
-    nodes.ShowCubes: _VisibleTables.cube,
-    nodes.ShowIndexes: _VisibleTables.index,
-    nodes.ShowRecycleBin: _VisibleTables.dropped,
-    nodes.ShowConstraints: _VisibleTables.constraint,
-    nodes.ShowRelateColumns: _VisibleTables.relate,
-}

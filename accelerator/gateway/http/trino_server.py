@@ -16,7 +16,6 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 
-import orjson
 from aiohttp import web
 
 from accelerator.errors import AcceleratorError
@@ -27,7 +26,7 @@ from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.api.server import Api, problem_middleware
 from accelerator.gateway.http.connections import ConnectionRunner
 from accelerator.gateway.http.origins import HostError, OriginError, Origins
-from accelerator.gateway.http.web import HEADERS, Web
+from accelerator.gateway.http.web import HEADERS, Web, gzipped, json_response
 from accelerator.gateway.statements.statement import NoSuchPageError, Page, Statement
 from accelerator.gateway.trino.errors import failure
 from accelerator.gateway.trino.headers import HeaderError, check_user, client_session
@@ -50,8 +49,6 @@ _HEADERS = {
     name: HEADERS[name]
     for name in ("Cache-Control", "Cross-Origin-Resource-Policy", "X-Content-Type-Options")
 }
-_WORTH_BYTES = 2048
-"""Larger responses are compressed, for who asks for it."""
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -207,7 +204,7 @@ class Server:
 
     async def _info(self, _asked: web.Request) -> web.StreamResponse:
         up = time.time() - self._gateway.started
-        return _json(
+        return json_response(
             {
                 "nodeVersion": {"version": TRINO_VERSION},
                 "environment": "accelerator",
@@ -219,7 +216,7 @@ class Server:
         )
 
     async def _state(self, _asked: web.Request) -> web.StreamResponse:
-        return _json("SHUTTING_DOWN" if self._ending else "ACTIVE")
+        return json_response("SHUTTING_DOWN" if self._ending else "ACTIVE")
 
     async def _named(self, asked: web.Request) -> Statement:
         principal = await self.principal(asked)
@@ -250,9 +247,7 @@ class Server:
         response = web.Response(body=body, content_type=_JSON)
         for name, value in statement.headers if over and error is None else ():
             response.headers.add(name, value)
-        if len(body) > _WORTH_BYTES and "gzip" in asked.headers.get("Accept-Encoding", ""):
-            response.enable_compression(web.ContentCoding.gzip)
-        return response
+        return gzipped(asked, response)
 
 
 @web.middleware
@@ -322,10 +317,6 @@ async def _add_headers(_asked: web.Request, response: web.StreamResponse) -> Non
     """Adds the headers of every response, so that nobody stores, sniffs or embeds it."""
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
-
-
-def _json(value: object) -> web.Response:
-    return web.Response(body=orjson.dumps(value), content_type=_JSON)
 
 
 def _bad(text: str) -> web.HTTPException:

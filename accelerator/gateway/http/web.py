@@ -126,7 +126,7 @@ class Web:
         if query.get("changes") == str(changes) and not history.running:
             return web.Response(status=204)
         found = await asyncio.to_thread(_selected, history.newest(), wanted)
-        return _json({"changes": changes, "now": time.time(), "statements": found})
+        return json_response({"changes": changes, "now": time.time(), "statements": found})
 
     async def _statement(self, asked: web.Request) -> web.Response:
         """One statement, with how it's answered."""
@@ -141,7 +141,7 @@ class Web:
         if made is not None:  # the same words under the same rights
             explained = await self._gateway.explained(made)
             shown["explanation"] = explained.explained_to(sees_all=sees_all)
-        return _json(shown | {"now": time.time()})
+        return json_response(shown | {"now": time.time()})
 
     async def _figures(self, asked: web.Request) -> web.Response:
         """Of the gateway as a whole; to others than those who may see all, who they are alone."""
@@ -158,7 +158,7 @@ class Web:
         if all_of_it:
             span = _number(asked.query.get("span", "900"), _SPANS[-1])
             found |= self._whole(now, span)
-        return _json(found)
+        return json_response(found)
 
     def _whole(self, now: float, span_s: int) -> dict[str, Any]:
         gateway = self._gateway
@@ -221,8 +221,17 @@ def _content(name: str) -> bytes:
     return (_FOLDER / name).read_bytes()
 
 
-def _json(value: object) -> web.Response:
+def json_response(value: object) -> web.Response:
+    """The value as JSON."""
     return web.Response(body=orjson.dumps(value), content_type="application/json")
+
+
+def gzipped(asked: web.Request, response: web.Response) -> web.Response:
+    """The response, compressed if it's large and its client takes that."""
+    is_large = isinstance(response.body, bytes) and len(response.body) > _WORTH_BYTES
+    if is_large and "gzip" in asked.headers.get("Accept-Encoding", ""):
+        response.enable_compression(web.ContentCoding.gzip)
+    return response
 
 
 def _use(one: LimitUse) -> dict[str, Any]:

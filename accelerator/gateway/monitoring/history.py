@@ -19,6 +19,7 @@ from msgspec import Struct
 from accelerator.common.redaction import is_secret
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import failure
+from accelerator.store.journals.query_log.record import COLUMN_OF, MEASURED
 from accelerator.store.journals.query_log.statement_text import told as told_of
 from rewrite.identifiers.qualified_name import joined
 from rewrite.text.printable import one_line, printable
@@ -305,55 +306,54 @@ def _selected(
     return itertools.islice(found, max(0, min(wanted.limit, SHOWN_MAX)))
 
 
+_OF_SLOW = (
+    *("id", "user", "source", "state", "elapsed_ms", "queued_ms", "engine", "rows", "bytes_read"),
+    *("reason", "error"),
+)
+
+
 def slow_line(record: StatementRecord) -> dict[str, Any]:
-    """What the log says of a statement that took long."""
-    return {
-        "id": record.id,
-        "user": record.user,
-        "source": record.source,
-        "state": record.state,
-        "elapsed_ms": record.elapsed_ms,
-        "queued_ms": record.queued_ms,
-        "engine": record.engine,
-        "rows": record.rows,
-        "bytes_read": record.bytes_read,
-        "reason": record.reason,
-        "error": record.error,
-        "sql": record.sql[:_TEXT_MAX],
-    }
+    """Returns the line of the log for a statement that took long."""
+    return {one: getattr(record, one) for one in _OF_SLOW} | {"sql": record.sql[:_TEXT_MAX]}
 
 
 def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Fields of a record that a worker has told, checked."""
-
-    def number(key: str) -> Any:
-        found = metrics.get(key)
-        if not isinstance(found, int | float) or isinstance(found, bool):
-            return 0
-        return found if 0 <= found < _NUMBER_MAX else 0
-
-    def text(key: str) -> str:
-        found = metrics.get(key)
-        return _text(found) if isinstance(found, str) else ""
-
-    def texts(key: str) -> tuple[str, ...]:
-        found = metrics.get(key)
-        given = found[:_LIST_MAX] if isinstance(found, list | tuple) else ()
-        return tuple(_word(one) for one in given if isinstance(one, str))
-
     yield "is_private", metrics.get("private") is True
-    yield "engine", _word(text("engine"))
-    yield "rewritten", metrics.get("rewritten") is True
     yield "plan_cached", metrics.get("plan_cached") is True
-    yield "cubes", texts("cubes")
-    yield "indexes", texts("indexes")
-    for key in ("planning_ms", "execution_ms"):
-        yield key, round(float(number(key)), 3)
-    for key in ("files_total", "files_read", "row_groups_read", "bytes_read"):
-        yield key, int(number(key))
-    yield "reason", text("fallback")
-    yield "all_rows", text("all_rows")
-    yield "made_by", _word(text("made_by"))
+    for name in MEASURED:
+        yield name, _CHECKED[COLUMN_OF[name].kind](metrics.get(name))
+    yield "reason", _told_text(metrics.get("fallback"))
+    yield "all_rows", _told_text(metrics.get("all_rows"))
+    yield "made_by", _told_word(metrics.get("made_by"))
+
+
+def _told_number(found: object) -> float:
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return 0
+    return found if 0 <= found < _NUMBER_MAX else 0
+
+
+def _told_text(found: object) -> str:
+    return _text(found) if isinstance(found, str) else ""
+
+
+def _told_word(found: object) -> str:
+    return _word(_told_text(found))
+
+
+def _told_words(found: object) -> tuple[str, ...]:
+    given = found[:_LIST_MAX] if isinstance(found, list | tuple) else ()
+    return tuple(_word(one) for one in given if isinstance(one, str))
+
+
+_CHECKED: Mapping[str, Callable[[object], Any]] = {
+    "count": lambda found: int(_told_number(found)),
+    "flag": lambda found: found is True,
+    "number": lambda found: round(float(_told_number(found)), 3),
+    "text": _told_word,
+    "texts": _told_words,
+}
 
 
 def _word(text: str) -> str:

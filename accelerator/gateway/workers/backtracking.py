@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from accelerator.gateway.access.check import EXPLAINING
 from accelerator.gateway.table_versions import Versions, views_of
 from accelerator.query.runtime.services import Services
 from accelerator.query.statements import nodes
@@ -82,7 +81,7 @@ def weighed_texts(statement: Statement) -> list[str]:
             return [statement.bare]
         case nodes.EstimateCube():
             return [statement.cube.select_sql]
-        case _ if isinstance(statement, EXPLAINING):
+        case nodes.OfQuery():
             return [statement.query.bare]
     return []
 

@@ -31,7 +31,7 @@ from accelerator.errors import (
     UnknownSchemaError,
     UntranslatedError,
 )
-from accelerator.gateway.access.check import EXPLAINING, check, check_read, may_be_explained
+from accelerator.gateway.access.check import check, check_read, may_be_explained
 from accelerator.gateway.access.filter_listings import known_to, visible
 from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.access.rulings import note_allowed, note_refused
@@ -61,6 +61,7 @@ from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import (
     ApplyRecommendations,
     ExplainAccelerate,
+    OfQuery,
     Query,
     Statement,
 )
@@ -279,7 +280,7 @@ class Asking:
                 actions_of(session.services, statement)  # its error says why there was none
                 raise AdviceStaleError("newer advice was written just now", hint="ask again")
             session.queries.check_ours(statement)
-            if isinstance(statement, EXPLAINING):  # the check has asked for what a plan reports
+            if isinstance(statement, OfQuery):  # the check has asked for what a plan reports
                 job.telling.is_private = False
             limit = session.services.cancellation.within(job.timeout_s if job.for_patterns else 0.0)
             with _weighing_patterns(statement, tables, session.services), limit:

@@ -17,10 +17,10 @@ from accelerator.errors import (
     UnknownFunctionError,
     UnknownTableError,
 )
-from accelerator.query.statements.catalog import FORMS
-from accelerator.query.statements.grammar import BEGINNINGS, vacuum_fault
+from accelerator.query.statements.catalog import BEGINNINGS, FORMS
 from accelerator.query.statements.nearly_ours import nearly_ours
 from accelerator.query.statements.nodes import Other, Query, Statement
+from accelerator.query.statements.parse import vacuum_fault
 from accelerator.query.virtual_tables.spark_views import SUFFIX
 from rewrite.analysis.misuse import ALIAS, CAST, UNBOUND, misuse, unbound
 from rewrite.analysis.syntax_errors import Fault, syntax_fault
@@ -49,7 +49,6 @@ _EXCEPTIONS = {
 _MEND = "mend the statement"
 _AT = f"{_MEND} at the mark"
 _FAULTS = {ALIAS: UnknownColumnError, UNBOUND: ParameterError}
-_WORDS = tuple(form.words for form in FORMS)
 _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
     "function": (UnknownFunctionError, "there is no function", "SHOW FUNCTIONS lists them"),
     "table": (UnknownTableError, "there is no table", "SHOW TABLES IN a namespace lists them"),
@@ -74,7 +73,7 @@ def check(statement: Statement, tables: CatalogTables) -> None:
         if own is not None:
             raise own
         raise_fault(nearly_ours(statement.sql, tables))
-        raise_fault(syntax_fault(statement.sql, BEGINNINGS, _WORDS))
+        raise_fault(syntax_fault(statement.sql, tuple(BEGINNINGS), [form.words for form in FORMS]))
         raise_unknown(unknown_target(statement.sql, tables))
     else:
         _check_table(statement, tables)

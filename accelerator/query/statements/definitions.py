@@ -34,6 +34,7 @@ from rewrite.reason import DeclinedError
 from rewrite.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
+    from accelerator.iceberg import PinnedTable
     from accelerator.query.runtime.services import Services
 
 _UNKNOWN = "table_unknown"
@@ -101,6 +102,14 @@ def no_such_table(services: Services, name: str) -> AcceleratorError:
         suggestions=near,
         unknown=name,
     )
+
+
+def pinned_table(services: Services, table: tuple[str, ...]) -> PinnedTable:
+    """The table that a statement is about. As `no_such_table`."""
+    found = services.lake.pin().pinned(table)
+    if found is None:
+        raise no_such_table(services, joined(table))
+    return found
 
 
 def table_uuid(services: Services, table: tuple[str, ...] | None) -> str | None:

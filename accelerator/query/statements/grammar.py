@@ -1,64 +1,58 @@
-"""SQL text to a statement of ours, a query, or something for Spark.
+"""The grammar of each statement of ours: functions that read the words behind those it begins with.
 
-Pure: nothing is resolved or run. A query is told by its first word, without any tokenizing. What
-isn't unmistakably ours is `Other`; what is ours and malformed is a `StatementError`. The grammar
-stands in `docs/reference/sql.md`.
+`parse.py` finds the statement's row of `catalog.py` first. None: the statement isn't ours.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
-from sqlglot.errors import TokenError
 
-from accelerator.errors import StatementError, StatementTooDeepError
-from accelerator.query.statements.alter import alter
-from accelerator.query.statements.catalog import EXAMPLES
+from accelerator.common.config import refresh_schedule
+from accelerator.errors import StatementError
+from accelerator.query.statements.constraint import Constraint, Kind
 from accelerator.query.statements.cursor import Reader
 from accelerator.query.statements.nodes import (
+    AddConstraint,
+    AddRelateColumn,
     Analyze,
     ApplyRecommendations,
-    BuildAll,
-    BuildCube,
-    BuildIndex,
     BuildStatistics,
-    CompactCube,
     CreateCube,
     CreateIndex,
+    DropConstraint,
     DropCube,
     DropIndex,
-    DropStatistics,
+    DropRelateColumn,
     EstimateCube,
     ExplainAccelerate,
     ExplainAnalyze,
     ExplainWhyNot,
     NotBuilt,
+    OfCube,
+    OfIndex,
+    OfTable,
+    OfTables,
     OptimizeTable,
-    Other,
     PublishCube,
     Query,
-    ShowAdviceResults,
-    ShowConstraints,
+    SetCubeRefresh,
+    SetIndexRefresh,
     ShowCoverage,
-    ShowCubes,
-    ShowIndexes,
     ShowQueries,
-    ShowRecommendations,
-    ShowRecycleBin,
-    ShowRelateColumns,
-    ShowStatistics,
     Statement,
     UndropCube,
     VacuumTable,
+    ValidateConstraint,
     Verify,
 )
-from rewrite.parse.bounds import HINT, TooDeepError
-from rewrite.text.first_look import QUERY_WORDS, first_word, without_plain_hint
+from rewrite.text.first_look import without_plain_hint
 from rewrite.text.suggestions import closest
+
+Parser = Callable[..., Statement | None]
 
 INDEX_KINDS = frozenset(
     (
@@ -68,47 +62,11 @@ INDEX_KINDS = frozenset(
 )
 
 _ORDERS: tuple[Literal["sort", "zorder", "hilbert"], ...] = ("sort", "zorder", "hilbert")
-
-# What can't be tokenized is still known to be ours by words that no statement of Spark's has.
-_OURS = re.compile(
-    r"(?:(?:EXPLAIN\s+)?CREATE\s+(?:OR\s+REPLACE\s+)?CUBE|(?:UN)?DROP\s+CUBE|BUILD|PUBLISH|VERIFY"
-    r"|COMPACT\s+CUBE|EXPLAIN\s+(?:ACCELERATE|WHY))\b",
-    re.IGNORECASE,
-)
-
-
 _ANALYZED = ("(", "FROM", "SELECT", "VALUES", "WITH")
 
 
-def parse_statement(sql: str, dialect: str = "spark") -> Statement:
-    """The statement that the text holds."""
-    first = first_word(sql)
-    if first.text in QUERY_WORDS:
-        return _query(sql)
-    grammar = _GRAMMARS.get(first.text)
-    if grammar is None or first.in_parentheses:
-        return Other(sql)
-    try:
-        reader = Reader(sql, first.end, dialect, EXAMPLES["CREATE CUBE"])
-    except TooDeepError as error:
-        if not _OURS.match(sql, first.end - len(first.text)):
-            return Other(sql)
-        raise StatementTooDeepError(f"the statement isn't parsed: {error}", hint=HINT) from error
-    except TokenError as error:
-        if not _OURS.match(sql, first.end - len(first.text)):
-            return Other(sql)
-        raise StatementError(
-            f"the statement can't be read: {error}",
-            hint="look for a quote or a comment that isn't closed",
-        ) from error
-    found = grammar(reader)
-    if found is None or isinstance(found, Other):
-        return Other(sql)
-    reader.check_names()
-    return found
-
-
-def _query(sql: str) -> Query:
+def query(sql: str) -> Query:
+    """The query that the text is; its hint PLAIN is looked for."""
     if "/*+" in sql:
         bare = without_plain_hint(sql)
         if bare is not None:
@@ -116,20 +74,62 @@ def _query(sql: str) -> Query:
     return Query(sql, sql)
 
 
-# Each grammar gets the words behind the first one; None says that the statement isn't ours.
+def lenient(parser: Parser) -> Parser:
+    """The same grammar, but what isn't ours to the end goes to Spark: others have the words too."""
+
+    def parsed(reader: Reader) -> Statement | None:
+        with suppress(StatementError):
+            return reader.ended(parser(reader))
+        return None
+
+    return parsed
 
 
-def _create(reader: Reader) -> Statement | None:
-    or_replace = reader.take("OR", "REPLACE")
-    if reader.take("CUBE"):
-        return _create_cube(reader, or_replace)
-    if reader.take("INDEX"):
-        return _create_index(reader, or_replace)
-    return None
+def a_cube(kind: Callable[[str], OfCube]) -> Parser:
+    """The name of a cube."""
+    return lambda reader: kind(reader.cube())
 
 
-def _create_cube(reader: Reader, or_replace: bool) -> CreateCube:
-    reader.meant(EXAMPLES["CREATE CUBE"])
+def an_index(kind: Callable[[str], OfIndex]) -> Parser:
+    """The name of an index."""
+    return lambda reader: kind(_index_name(reader))
+
+
+def on_table(kind: Callable[[tuple[str, ...]], OfTable], *others: str) -> Parser:
+    """ON, or one of the other words, and a table."""
+
+    def parsed(reader: Reader) -> Statement:
+        if not any(map(reader.take, others)):
+            reader.expect("ON")
+        return kind(reader.table())
+
+    return parsed
+
+
+def of_tables(kind: Callable[[tuple[str, ...] | None], OfTables]) -> Parser:
+    """ON, IN or FROM and a table, or nothing."""
+    return lambda reader: kind(reader.table() if _is_table_next(reader) else None)
+
+
+OF_KINDS: Mapping[type, Callable[[Any], Parser]] = {
+    OfCube: a_cube,
+    OfIndex: an_index,
+    OfTable: on_table,
+    OfTables: of_tables,
+}
+"""The grammar of statements of a kind that have no other part."""
+
+
+def _is_table_next(reader: Reader) -> bool:
+    return reader.take("ON") or reader.take("IN") or reader.take("FROM")
+
+
+def _index_name(reader: Reader) -> str:
+    return reader.name("the index's name")
+
+
+def create_cube(reader: Reader, or_replace: bool) -> CreateCube:
+    """CREATE CUBE."""
     if or_replace and reader.at("IF"):
         raise reader.error("the cube's name (OR REPLACE and IF NOT EXISTS exclude each other)")
     if_not_exists = reader.take("IF", "NOT", "EXISTS")
@@ -139,11 +139,17 @@ def _create_cube(reader: Reader, or_replace: bool) -> CreateCube:
     return CreateCube(name, reader.query(), or_replace, if_not_exists, deferred)
 
 
-def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
+def explain_create_cube(reader: Reader, or_replace: bool) -> EstimateCube:
+    """EXPLAIN CREATE CUBE."""
+    return EstimateCube(create_cube(reader, or_replace))
+
+
+def create_index(reader: Reader, or_replace: bool) -> Statement | None:
+    """CREATE INDEX of one of our kinds."""
     # Spark has the same words for other sources, so only our kinds make it ours.
     try:
         if_not_exists = reader.take("IF", "NOT", "EXISTS")
-        name = reader.name("the index's name")
+        name = _index_name(reader)
         reader.expect("ON")
         table = reader.table()
         reader.expect("USING")
@@ -152,7 +158,6 @@ def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
         return None
     if kind not in INDEX_KINDS:
         if _is_meant(kind):
-            reader.meant(EXAMPLES["CREATE INDEX"])
             raise reader.unknown(
                 f"{kind} is no kind of index; there are {', '.join(sorted(INDEX_KINDS))}",
                 kind,
@@ -170,7 +175,6 @@ def _is_meant(kind: str) -> bool:
 
 def _index(reader: Reader, created: CreateIndex) -> Statement:
     """The rest, once it's known to be ours."""
-    reader.meant(EXAMPLES["CREATE INDEX"])
     if created.replace and created.if_not_exists:
         raise reader.error("either OR REPLACE or IF NOT EXISTS, not both")
     reader.expect("(")
@@ -180,109 +184,54 @@ def _index(reader: Reader, created: CreateIndex) -> Statement:
     reader.expect(")")
     options = reader.options() if reader.take("WITH") else ()
     deferred = reader.take("DEFERRED")
-    return reader.ended(replace(created, column=column, options=options, deferred=deferred))
+    return replace(created, column=column, options=options, deferred=deferred)
 
 
-def _build(reader: Reader) -> Statement:
-    reader.meant(EXAMPLES["BUILD CUBE"])
-    if reader.take("CUBE"):
-        return reader.ended(BuildCube(reader.cube()))
-    if reader.take("ALL"):
-        reader.meant(EXAMPLES["BUILD ALL"])
-        reader.expect("ON")
-        return reader.ended(BuildAll(reader.table()))
-    if reader.take("INDEX"):
-        reader.meant(EXAMPLES["BUILD INDEX"])
-        return reader.ended(BuildIndex(reader.name("the index's name")))
-    if reader.take("STATISTICS"):
-        reader.meant(EXAMPLES["BUILD STATISTICS"])
-        reader.expect("ON")
-        table = reader.table()
-        columns = reader.columns() if reader.at("(") else ()
-        return reader.ended(BuildStatistics(table, columns))
-    raise reader.error("CUBE, INDEX, STATISTICS or ALL")
+def build_statistics(reader: Reader) -> BuildStatistics:
+    """BUILD STATISTICS."""
+    reader.expect("ON")
+    table = reader.table()
+    return BuildStatistics(table, reader.columns() if reader.at("(") else ())
 
 
-def _compact(reader: Reader) -> Statement | None:
-    if not reader.take("CUBE"):
-        return _service("COMPACT", reader)
-    reader.meant(EXAMPLES["COMPACT CUBE"])
-    return reader.ended(CompactCube(reader.cube()))
-
-
-def _publish(reader: Reader) -> PublishCube:
-    reader.meant(EXAMPLES["PUBLISH CUBE"])
+def publish_cube(reader: Reader) -> PublishCube:
+    """PUBLISH, of a cube."""
     reader.expect("CUBE")
-    name = reader.cube()
-    table = reader.table() if reader.take("AS") else None
-    return reader.ended(PublishCube(name, table))
+    return PublishCube(reader.cube(), reader.table() if reader.take("AS") else None)
 
 
-def _drop(reader: Reader) -> Statement | None:
-    if reader.take("CUBE"):
-        reader.meant(EXAMPLES["DROP CUBE"])
-        if_exists, name = reader.take("IF", "EXISTS"), reader.cube()
-        return reader.ended(DropCube(name, if_exists, reader.take("FORCE")))
-    if reader.take("INDEX"):
-        if_exists = reader.take("IF", "EXISTS")
-        with suppress(StatementError):  # with ON … it is Spark's
-            return reader.ended(DropIndex(reader.name("the index's name"), if_exists))
-    if reader.take("STATISTICS"):
-        reader.meant(EXAMPLES["DROP STATISTICS"])
-        reader.expect("ON")
-        return reader.ended(DropStatistics(reader.table()))
-    return None
+def drop_cube(reader: Reader) -> DropCube:
+    """DROP CUBE."""
+    if_exists, name = reader.take("IF", "EXISTS"), reader.cube()
+    return DropCube(name, if_exists, reader.take("FORCE"))
 
 
-def _show(reader: Reader) -> Statement | None:
-    if reader.take("CUBES"):
-        reader.meant(EXAMPLES["SHOW CUBES"])
-        return ShowCubes(_shown_table(reader))
-    if reader.take("COVERAGE"):
-        reader.meant(EXAMPLES["SHOW COVERAGE"])
-        return reader.ended(_show_coverage(reader))
-    if reader.take("CONSTRAINTS"):
-        reader.meant(EXAMPLES["SHOW CONSTRAINTS"])
-        return ShowConstraints(_shown_table(reader))
-    if reader.take("RECYCLE", "BIN"):
-        reader.meant(EXAMPLES["SHOW RECYCLE BIN"])
-        return ShowRecycleBin(_shown_table(reader))
-    if reader.take("STATISTICS"):
-        reader.meant(EXAMPLES["SHOW STATISTICS"])
-        if not (reader.take("IN") or reader.take("FROM")):
-            reader.expect("ON")
-        return reader.ended(ShowStatistics(reader.table()))
-    if reader.take("INDEXES"):
-        reader.meant(EXAMPLES["SHOW INDEXES"])
-        return ShowIndexes(_shown_table(reader))
-    if reader.take("QUERIES"):
-        reader.meant(EXAMPLES["SHOW QUERIES"])
-        return _show_queries(reader)
-    if reader.take("RECOMMENDATIONS"):
-        reader.meant(EXAMPLES["SHOW RECOMMENDATIONS"])
-        return ShowRecommendations(_shown_table(reader))
-    if reader.take("ADVICE", "RESULTS"):
-        reader.meant(EXAMPLES["SHOW ADVICE RESULTS"])
-        return ShowAdviceResults(_shown_table(reader))
-    if reader.take("RELATE", "COLUMNS"):
-        reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
-        return ShowRelateColumns(_shown_table(reader))
-    return None
+def drop_index(reader: Reader) -> DropIndex:
+    """DROP INDEX; with ON … it is Spark's."""
+    if_exists = reader.take("IF", "EXISTS")
+    return DropIndex(_index_name(reader), if_exists)
 
 
-def _show_coverage(reader: Reader) -> ShowCoverage:
+def undrop_cube(reader: Reader) -> UndropCube:
+    """UNDROP CUBE."""
+    return UndropCube(reader.cube(), reader.cube() if reader.take("AS") else None)
+
+
+def show_coverage(reader: Reader) -> ShowCoverage:
+    """SHOW COVERAGE."""
     if reader.take("OF", "CUBE"):
         return ShowCoverage("cube", reader.cube())
     if reader.take("OF"):
         if not reader.take("INDEX"):
             raise reader.error("CUBE or INDEX")
-        return ShowCoverage("index", reader.name("the index's name"))
-    if not (reader.take("IN") or reader.take("FROM") or reader.take("ON")):
+        return ShowCoverage("index", _index_name(reader))
+    if not _is_table_next(reader):
         raise reader.error("OF CUBE, OF INDEX or ON")
     return ShowCoverage(table=reader.table())
 
 
-def _show_queries(reader: Reader) -> ShowQueries:
+def show_queries(reader: Reader) -> ShowQueries:
+    """SHOW QUERIES."""
     shown = ShowQueries()
     if reader.take("SINCE"):
         shown = replace(shown, hours=reader.number("a number of hours"))
@@ -293,28 +242,23 @@ def _show_queries(reader: Reader) -> ShowQueries:
     return shown
 
 
-def _shown_table(reader: Reader) -> tuple[str, ...] | None:
-    named = reader.take("ON") or reader.take("IN") or reader.take("FROM")
-    return reader.ended(reader.table() if named else None)
+def explain_accelerate(reader: Reader) -> ExplainAccelerate:
+    """EXPLAIN ACCELERATE."""
+    format = _format(reader)
+    return ExplainAccelerate(query(reader.query()), format)
 
 
-def _explain(reader: Reader) -> Statement | None:
-    if reader.take("ACCELERATE"):
-        reader.meant(EXAMPLES["EXPLAIN ACCELERATE"])
-        format = _format(reader)
-        return ExplainAccelerate(_query(reader.query()), format)
-    if reader.take("ANALYZE"):
-        reader.meant(EXAMPLES["EXPLAIN ANALYZE"])
-        format = _format(reader)
-        if not any(map(reader.at, _ANALYZED)):  # Spark has EXPLAIN of ANALYZE TABLE
-            return None
-        return ExplainAnalyze(_query(reader.query()), format)
-    if reader.take("WHY"):
-        reader.meant(EXAMPLES["EXPLAIN WHY NOT"])
-        reader.expect("NOT")
-        return ExplainWhyNot(_query(reader.query()))
-    created = _create(reader) if reader.take("CREATE") else None
-    return EstimateCube(created) if isinstance(created, CreateCube) else None
+def explain_analyze(reader: Reader) -> ExplainAnalyze | None:
+    """EXPLAIN ANALYZE; Spark has EXPLAIN of ANALYZE TABLE."""
+    format = _format(reader)
+    is_ours = any(map(reader.at, _ANALYZED))
+    return ExplainAnalyze(query(reader.query()), format) if is_ours else None
+
+
+def explain_why_not(reader: Reader) -> ExplainWhyNot:
+    """EXPLAIN WHY, and NOT."""
+    reader.expect("NOT")
+    return ExplainWhyNot(query(reader.query()))
 
 
 def _format(reader: Reader) -> Literal["text", "json"]:
@@ -327,27 +271,20 @@ def _format(reader: Reader) -> Literal["text", "json"]:
     return format
 
 
-def _verify(reader: Reader) -> Verify:
-    reader.meant(EXAMPLES["VERIFY"])
-    return Verify(_query(reader.query()))
+def verify(reader: Reader) -> Verify:
+    """VERIFY."""
+    return Verify(query(reader.query()))
 
 
-def _service(word: str, reader: Reader) -> NotBuilt | None:
+def service(words: str, reader: Reader) -> NotBuilt | None:
     """A table service: ours where the table is (other systems have some of the same words)."""
     with suppress(StatementError):
-        return NotBuilt(word, reader.table())
+        return NotBuilt(words, reader.table())
     return None
 
 
-def _vacuum(reader: Reader) -> VacuumTable | None:
-    """Other systems have more words for it, so what isn't ours to the end goes to Spark."""
-    with suppress(StatementError):
-        return _whole_vacuum(reader)
-    return None
-
-
-def _whole_vacuum(reader: Reader) -> VacuumTable:
-    reader.meant(EXAMPLES["VACUUM"])
+def vacuum(reader: Reader) -> VacuumTable:
+    """VACUUM."""
     table, full = reader.table(), reader.take("FULL")
     snapshots, hours = reader.take("SNAPSHOTS"), None
     if reader.take("RETAIN"):
@@ -358,39 +295,20 @@ def _whole_vacuum(reader: Reader) -> VacuumTable:
     return VacuumTable(table, full, hours, dry, snapshots)
 
 
-def vacuum_fault(sql: str) -> StatementError | None:
-    """What is wrong with a VACUUM that isn't ours to the end; None of another statement.
-
-    No statement of Spark's begins so, unless somebody has extended it.
-    """
-    first = first_word(sql)
-    if first.text != "VACUUM":
-        return None
-    try:
-        _whole_vacuum(Reader(sql, first.end, "spark", EXAMPLES["VACUUM"]))
-    except StatementError as error:
-        return error
-    except (TokenError, TooDeepError):
-        return None
-    return None
-
-
-def _optimize(reader: Reader) -> Statement | None:
+def optimize(reader: Reader) -> Statement | None:
     """By an order it's ours; without, or with words of another system, it's a service like others.
 
     The parentheses may lack, as they may in that other system.
     """
-    planned = _service("OPTIMIZE", reader)
+    planned = service("OPTIMIZE", reader)
     if planned is None or planned.table is None:
         return planned
     for order in _ORDERS:
         if reader.take(order.upper(), "BY"):
-            reader.meant(EXAMPLES["OPTIMIZE"])
             keys = _order_keys(reader, directed=order == "sort")
             options = reader.options() if reader.take("WITH") else ()
-            return reader.ended(OptimizeTable(planned.table, order, keys, options))
+            return OptimizeTable(planned.table, order, keys, options)
     if reader.is_near(*(order.upper() for order in _ORDERS)):
-        reader.meant(EXAMPLES["OPTIMIZE"])
         raise reader.error("SORT BY, ZORDER BY or HILBERT BY")
     return planned
 
@@ -417,53 +335,157 @@ def _order_key(reader: Reader, directed: bool) -> tuple[str, bool]:
     return name, descending
 
 
-def _analyze(reader: Reader) -> Analyze | None:
+def analyze(reader: Reader) -> Analyze | None:
     """Of a table, or of the whole workload; what stands behind TABLE or TABLES is Spark's."""
     if reader.at("TABLE") or reader.at("TABLES"):
         return None
-    reader.meant(EXAMPLES["ANALYZE"])
     table = None if reader.take("WORKLOAD") else reader.table()
     options = reader.options() if reader.take("WITH") else ()
     reader.end("WITH or the end")
     return Analyze(table, options)
 
 
-def _apply(reader: Reader) -> ApplyRecommendations:
-    reader.meant(EXAMPLES["APPLY RECOMMENDATIONS"])
+def apply_recommendations(reader: Reader) -> ApplyRecommendations:
+    """APPLY, of one recommendation or of all for a table."""
     if reader.take("RECOMMENDATION"):
-        return reader.ended(ApplyRecommendations(reader.name("a recommendation's id")))
+        return ApplyRecommendations(reader.name("a recommendation's id"))
     reader.expect("RECOMMENDATIONS")
     if not (reader.take("ON") or reader.take("IN")):
         reader.expect("FOR")
-    return reader.ended(ApplyRecommendations(table=reader.table()))
+    return ApplyRecommendations(table=reader.table())
 
 
-def _undrop(reader: Reader) -> Statement | None:
-    if reader.take("CUBE"):
-        reader.meant(EXAMPLES["UNDROP CUBE"])
-        name = reader.cube()
-        return reader.ended(UndropCube(name, reader.cube() if reader.take("AS") else None))
-    return _service("UNDROP TABLE", reader) if reader.take("TABLE") else None
+def alter_cube(reader: Reader) -> SetCubeRefresh:
+    """ALTER CUBE."""
+    return SetCubeRefresh(reader.cube(), _refresh(reader))
 
 
-_GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
-    "ALTER": alter,
-    "ANALYZE": _analyze,
-    "APPLY": _apply,
-    "BUILD": _build,
-    "CLUSTER": lambda reader: _service("CLUSTER", reader),
-    "COMPACT": _compact,
-    "CREATE": _create,
-    "DROP": _drop,
-    "EXPLAIN": _explain,
-    "OPTIMIZE": _optimize,
-    "PUBLISH": _publish,
-    "PURGE": lambda reader: _service("PURGE", reader),
-    "SHOW": _show,
-    "UNDROP": _undrop,
-    "VACUUM": _vacuum,
-    "VERIFY": _verify,
-}
+def alter_index(reader: Reader) -> SetIndexRefresh:
+    """ALTER INDEX."""
+    return SetIndexRefresh(_index_name(reader), _refresh(reader))
 
-BEGINNINGS = tuple(_GRAMMARS)
-"""The words that our statements begin with."""
+
+# Those of ALTER TABLE get the table that was read. Spark 4.1 has the same words for constraints.
+
+
+def validate_constraint(reader: Reader, table: tuple[str, ...]) -> ValidateConstraint:
+    """VALIDATE, of a constraint."""
+    reader.expect("CONSTRAINT")
+    return ValidateConstraint(table, reader.name("the constraint's name"))
+
+
+def drop_relate_column(reader: Reader, table: tuple[str, ...]) -> DropRelateColumn:
+    """DROP RELATE COLUMN."""
+    if_exists = reader.take("IF", "EXISTS")
+    return DropRelateColumn(table, reader.name("the relate column's name"), if_exists)
+
+
+def _refresh(reader: Reader) -> str | None:
+    """SET REFRESH = …; as the store's records have it, None for the default."""
+    reader.expect("SET", "REFRESH", "=")
+    if reader.take("ON"):
+        reader.expect("COMMIT")
+        return refresh_schedule.ON_COMMIT.text
+    if reader.take("MANUAL"):
+        return refresh_schedule.MANUAL.text
+    if reader.take("DEFAULT"):
+        return None
+    if not reader.take("EVERY"):
+        raise reader.error("ON COMMIT, EVERY and an interval in quotes, MANUAL or DEFAULT")
+    text = reader.quoted("an interval in quotes, '10 minutes'")
+    try:
+        found = refresh_schedule.every(text)
+    except StatementError as error:
+        raise reader.wrong(error) from error
+    return found.text
+
+
+def add_relate_column(reader: Reader, table: tuple[str, ...]) -> AddRelateColumn:
+    """ADD RELATE COLUMN."""
+    name = "" if reader.at("FROM") else reader.name("the relate column's name, or FROM")
+    reader.expect("FROM")
+    if not reader.at_path_before("ON"):
+        return _add_expression(reader, table, name)
+    source = reader.path("the attribute, behind its table's name and a dot")
+    if len(source) < 2:
+        raise reader.error("a dot and the attribute's name")
+    if name and source[-1].lower() != name.lower():
+        raise reader.error(f"ON, behind an attribute that is called {name} (AS name renames it)")
+    equalities = _equalities(reader)
+    own = reader.name("the relate column's name") if reader.take("AS") else ""
+    return AddRelateColumn(table, source, equalities, own)
+
+
+def _add_expression(reader: Reader, table: tuple[str, ...], name: str) -> AddRelateColumn:
+    """What stands behind FROM is more than an attribute's name: it needs a name, in one place."""
+    text = reader.text_before("ON")
+    equalities = _equalities(reader)
+    if not name:
+        reader.expect("AS")
+        name = reader.name("the relate column's name")
+    return AddRelateColumn(table, (), equalities, name, text)
+
+
+def _equalities(reader: Reader) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    reader.expect("ON")
+    found = [_equality(reader)]
+    while reader.take("AND"):
+        found.append(_equality(reader))
+    return tuple(found)
+
+
+def _equality(reader: Reader) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    left = reader.path("a column's name")
+    reader.expect("=")
+    return left, reader.path("a column's name")
+
+
+def add_constraint(reader: Reader, table: tuple[str, ...]) -> AddConstraint | None:
+    """ADD CONSTRAINT; CHECK is Spark's."""
+    if reader.at("CHECK"):
+        return None
+    name = reader.name("the constraint's name")
+    kind = _constraint_kind(reader)
+    if kind is None:
+        return None  # CHECK (…) is Spark's
+    columns = reader.columns()
+    references: tuple[str, ...] | None = None
+    there: tuple[str, ...] = ()
+    if kind == "foreign_key":
+        reader.expect("REFERENCES")
+        references = reader.table()
+        there = reader.columns() if reader.at("(") else ()
+    enforced, rely = _characteristics(reader)
+    constraint = Constraint(name, kind, columns, references, there, rely)
+    return AddConstraint(table, constraint, enforced)
+
+
+def _constraint_kind(reader: Reader) -> Kind | None:
+    if reader.take("PRIMARY", "KEY"):
+        return "primary_key"
+    if reader.take("FOREIGN", "KEY"):
+        return "foreign_key"
+    return "unique" if reader.take("UNIQUE") else None
+
+
+def _characteristics(reader: Reader) -> tuple[bool, bool]:
+    """(enforced, rely) from what stands behind the columns, in any order."""
+    enforced, rely = True, False
+    while True:
+        if reader.take("NOT", "ENFORCED"):
+            enforced = False
+        elif reader.take("ENFORCED"):
+            enforced = True
+        elif reader.take("RELY") or reader.at("NORELY"):
+            rely = not reader.take("NORELY")
+        else:
+            return enforced, rely
+
+
+def drop_constraint(reader: Reader, table: tuple[str, ...]) -> DropConstraint:
+    """DROP CONSTRAINT."""
+    if_exists = reader.take("IF", "EXISTS")
+    name = reader.name("the constraint's name")
+    # Spark's words; nothing depends on a hint, so both mean the same.
+    _ = reader.take("RESTRICT") or reader.take("CASCADE")
+    return DropConstraint(table, name, if_exists)

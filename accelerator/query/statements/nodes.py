@@ -20,7 +20,46 @@ if TYPE_CHECKING:
 TableName = tuple[str, ...]
 
 
-class CreateCube(Struct, frozen=True):
+class ParsedStatement:
+    """A statement's text as a value."""
+
+    __slots__ = ()
+
+
+Statement = ParsedStatement
+
+
+class OfCube(Struct, ParsedStatement, frozen=True):
+    """A statement about a registered cube."""
+
+    name: str
+
+
+class OfIndex(Struct, ParsedStatement, frozen=True):
+    """A statement about a registered index."""
+
+    name: str
+
+
+class OfTable(Struct, ParsedStatement, frozen=True):
+    """A statement about one table."""
+
+    table: TableName
+
+
+class OfTables(Struct, ParsedStatement, frozen=True):
+    """A statement about one table, or about all of them."""
+
+    table: TableName | None = None
+
+
+class OfQuery(Struct, ParsedStatement, frozen=True):
+    """A statement that reports the plan of a query."""
+
+    query: Query
+
+
+class CreateCube(Struct, ParsedStatement, frozen=True):
     """CREATE CUBE; `select_sql` is as written. The cube's id is a new one, unless it's given."""
 
     name: str
@@ -31,13 +70,13 @@ class CreateCube(Struct, frozen=True):
     cube_id: str = ""
 
 
-class EstimateCube(Struct, frozen=True):
+class EstimateCube(Struct, ParsedStatement, frozen=True):
     """EXPLAIN CREATE CUBE: what the cube would take; none is created."""
 
     cube: CreateCube
 
 
-class CreateIndex(Struct, frozen=True):
+class CreateIndex(Struct, ParsedStatement, frozen=True):
     """CREATE INDEX; `options` as written, numbers as numbers. Its id is a new one, if not given."""
 
     name: str
@@ -51,40 +90,33 @@ class CreateIndex(Struct, frozen=True):
     index_id: str = ""
 
 
-class BuildIndex(Struct, frozen=True):
+class BuildIndex(OfIndex, frozen=True):
     """BUILD INDEX."""
 
-    name: str
 
-
-class DropIndex(Struct, frozen=True):
+class DropIndex(OfIndex, frozen=True):
     """DROP INDEX."""
 
-    name: str
     if_exists: bool = False
 
 
-class SetCubeRefresh(Struct, frozen=True):
+class SetCubeRefresh(OfCube, frozen=True):
     """ALTER CUBE … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
-    name: str
     when: str | None
 
 
-class SetIndexRefresh(Struct, frozen=True):
+class SetIndexRefresh(OfIndex, frozen=True):
     """ALTER INDEX … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
-    name: str
     when: str | None
 
 
-class ShowIndexes(Struct, frozen=True):
+class ShowIndexes(OfTables, frozen=True):
     """SHOW INDEXES, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class ShowCoverage(Struct, frozen=True):
+class ShowCoverage(Struct, ParsedStatement, frozen=True):
     """SHOW COVERAGE of the cube or index `of` that has the name, or of all of a table's."""
 
     of: Literal["cube", "index"] | None = None
@@ -92,85 +124,68 @@ class ShowCoverage(Struct, frozen=True):
     table: TableName | None = None
 
 
-class BuildCube(Struct, frozen=True):
+class BuildCube(OfCube, frozen=True):
     """BUILD CUBE."""
 
-    name: str
 
-
-class BuildAll(Struct, frozen=True):
+class BuildAll(OfTable, frozen=True):
     """BUILD ALL ON: every cube whose fact table this is, and every index of it."""
 
-    table: TableName
 
-
-class BuildStatistics(Struct, frozen=True):
+class BuildStatistics(OfTable, frozen=True):
     """BUILD STATISTICS ON: of these columns, or of all that can be; names as written."""
 
-    table: TableName
     columns: tuple[str, ...] = ()
 
 
-class DropStatistics(Struct, frozen=True):
+class DropStatistics(OfTable, frozen=True):
     """DROP STATISTICS ON: every file of statistics of the table, whoever made it."""
 
-    table: TableName
 
-
-class CompactCube(Struct, frozen=True):
+class CompactCube(OfCube, frozen=True):
     """COMPACT CUBE."""
 
-    name: str
+
+class PublishCube(OfCube, frozen=True):
+    """PUBLISH CUBE; `target` None leaves the choice of a name to the session."""
+
+    target: TableName | None = None
 
 
-class PublishCube(Struct, frozen=True):
-    """PUBLISH CUBE; `table` None leaves the choice of a name to the session."""
-
-    name: str
-    table: TableName | None = None
-
-
-class DropCube(Struct, frozen=True):
+class DropCube(OfCube, frozen=True):
     """DROP CUBE; `force` leaves nothing in the recycle bin."""
 
-    name: str
     if_exists: bool = False
     force: bool = False
 
 
-class UndropCube(Struct, frozen=True):
+class UndropCube(Struct, ParsedStatement, frozen=True):
     """UNDROP CUBE; `new_name` None is the name that it had."""
 
     name: str
     new_name: str | None = None
 
 
-class ShowRecycleBin(Struct, frozen=True):
+class ShowRecycleBin(OfTables, frozen=True):
     """SHOW RECYCLE BIN, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class ShowCubes(Struct, frozen=True):
+class ShowCubes(OfTables, frozen=True):
     """SHOW CUBES, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class ShowStatistics(Struct, frozen=True):
+class ShowStatistics(OfTable, frozen=True):
     """SHOW STATISTICS ON: what metadata says of a table and its columns."""
 
-    table: TableName
 
-
-class ShowQueries(Struct, frozen=True):
+class ShowQueries(Struct, ParsedStatement, frozen=True):
     """SHOW QUERIES: the newest statements of the query log; `hours` None: however old."""
 
     hours: float | None = None
     limit: int = 100
 
 
-class Analyze(Struct, frozen=True):
+class Analyze(Struct, ParsedStatement, frozen=True):
     """ANALYZE: what the query log advises for a table; None: for all of them.
 
     `options` as written, numbers as numbers.
@@ -180,19 +195,15 @@ class Analyze(Struct, frozen=True):
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
-class ShowRecommendations(Struct, frozen=True):
+class ShowRecommendations(OfTables, frozen=True):
     """SHOW RECOMMENDATIONS, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class ShowAdviceResults(Struct, frozen=True):
+class ShowAdviceResults(OfTables, frozen=True):
     """SHOW ADVICE RESULTS, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class ApplyRecommendations(Struct, frozen=True):
+class ApplyRecommendations(Struct, ParsedStatement, frozen=True):
     """APPLY RECOMMENDATION of that id, or all that are open for a table.
 
     `chosen` fixes what it does, so that what is done is what rights were checked for.
@@ -203,115 +214,98 @@ class ApplyRecommendations(Struct, frozen=True):
     chosen: tuple[Recommendation, ...] | None = None
 
 
-class ShowConstraints(Struct, frozen=True):
+class ShowConstraints(OfTables, frozen=True):
     """SHOW CONSTRAINTS, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class AddConstraint(Struct, frozen=True):
+class AddConstraint(OfTable, frozen=True):
     """ADD CONSTRAINT; `enforced` without NOT ENFORCED, which `constraints.add` refuses."""
 
-    table: TableName
     constraint: Constraint
     enforced: bool = False
 
 
-class DropConstraint(Struct, frozen=True):
+class DropConstraint(OfTable, frozen=True):
     """DROP CONSTRAINT."""
 
-    table: TableName
     name: str
     if_exists: bool = False
 
 
-class ValidateConstraint(Struct, frozen=True):
+class ValidateConstraint(OfTable, frozen=True):
     """VALIDATE CONSTRAINT."""
 
-    table: TableName
     name: str
 
 
-class AddRelateColumn(Struct, frozen=True):
+class AddRelateColumn(OfTable, frozen=True):
     """ADD RELATE COLUMN; `source` is the attribute behind its table's name, as written.
 
     `equalities` are those of ON; `name` is the attribute's own where it's empty. Where `expression`
     isn't empty it's the text of what stands in the attribute's place: `source` is empty then.
     """
 
-    table: TableName
     source: TableName
     equalities: tuple[tuple[TableName, TableName], ...]
     name: str = ""
     expression: str = ""
 
 
-class DropRelateColumn(Struct, frozen=True):
+class DropRelateColumn(OfTable, frozen=True):
     """DROP RELATE COLUMN."""
 
-    table: TableName
     name: str
     if_exists: bool = False
 
 
-class ShowRelateColumns(Struct, frozen=True):
+class ShowRelateColumns(OfTables, frozen=True):
     """SHOW RELATE COLUMNS, of all tables or of one."""
 
-    table: TableName | None = None
 
-
-class VacuumTable(Struct, frozen=True):
+class VacuumTable(OfTable, frozen=True):
     """VACUUM of what the store has of a table; `hours` None is the session's setting.
 
     With `snapshots` the table's own old snapshots go first.
     """
 
-    table: TableName
     full: bool = False
     hours: float | None = None
     dry_run: bool = False
     snapshots: bool = False
 
 
-class OptimizeTable(Struct, frozen=True):
+class OptimizeTable(OfTable, frozen=True):
     """OPTIMIZE … BY: `keys` are names of columns, and whether each is descending.
 
     `options` as written, numbers as numbers.
     """
 
-    table: TableName
     order: Literal["sort", "zorder", "hilbert"]
     keys: tuple[tuple[str, bool], ...]
     options: tuple[tuple[str, str | float | bool], ...] = ()
 
 
-class ExplainAccelerate(Struct, frozen=True):
+class ExplainAccelerate(OfQuery, frozen=True):
     """EXPLAIN ACCELERATE of a query."""
 
-    query: Query
     format: Literal["text", "json"] = "text"
 
 
-class ExplainAnalyze(Struct, frozen=True):
+class ExplainAnalyze(OfQuery, frozen=True):
     """EXPLAIN ANALYZE of a query, which runs it."""
 
-    query: Query
     format: Literal["text", "json"] = "text"
 
 
-class ExplainWhyNot(Struct, frozen=True):
+class ExplainWhyNot(OfQuery, frozen=True):
     """EXPLAIN WHY NOT of a query."""
 
-    query: Query
 
-
-class Verify(Struct, frozen=True):
+class Verify(OfQuery, frozen=True):
     """VERIFY: the query is run both ways and compared."""
 
-    query: Query
 
-
-class NotBuilt(Struct, frozen=True):
+class NotBuilt(Struct, ParsedStatement, frozen=True):
     """A statement that is planned; `table` None where its words alone make it ours."""
 
     what: str
@@ -325,7 +319,7 @@ class NotBuilt(Struct, frozen=True):
         )
 
 
-class Query(Struct, frozen=True):
+class Query(Struct, ParsedStatement, frozen=True):
     """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`.
 
     One that is `translated` was written in another dialect. Where a client's names were completed,
@@ -342,52 +336,7 @@ class Query(Struct, frozen=True):
     timed: bool = False
 
 
-class Other(Struct, frozen=True):
+class Other(Struct, ParsedStatement, frozen=True):
     """Anything else; it goes to Spark untouched."""
 
     sql: str
-
-
-Statement = (
-    CreateCube
-    | EstimateCube
-    | CreateIndex
-    | BuildIndex
-    | DropIndex
-    | SetCubeRefresh
-    | SetIndexRefresh
-    | ShowIndexes
-    | ShowCoverage
-    | BuildCube
-    | BuildAll
-    | BuildStatistics
-    | DropStatistics
-    | CompactCube
-    | PublishCube
-    | DropCube
-    | UndropCube
-    | ShowRecycleBin
-    | ShowCubes
-    | ShowStatistics
-    | ShowQueries
-    | Analyze
-    | ShowRecommendations
-    | ShowAdviceResults
-    | ApplyRecommendations
-    | ShowConstraints
-    | AddConstraint
-    | DropConstraint
-    | ValidateConstraint
-    | AddRelateColumn
-    | DropRelateColumn
-    | ShowRelateColumns
-    | VacuumTable
-    | OptimizeTable
-    | ExplainAccelerate
-    | ExplainAnalyze
-    | ExplainWhyNot
-    | Verify
-    | NotBuilt
-    | Query
-    | Other
-)

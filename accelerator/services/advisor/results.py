@@ -19,6 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from accelerator.errors import StoreError
+from accelerator.query.statements.definitions import table_uuid
+from accelerator.query.statements.nodes import ShowAdviceResults
 from accelerator.services.advisor.apply.record import TIMED_COLUMNS, raw_medians
 from accelerator.services.advisor.cost_model import merged_bytes
 from accelerator.services.advisor.workload.digests import record_digest
@@ -458,12 +460,14 @@ class Judged:
         return digest in self._not_again
 
 
-def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, Any]]:
+def show(statement: ShowAdviceResults, services: Services) -> Iterator[Mapping[str, Any]]:
     """SHOW ADVICE RESULTS: all that was applied for a table, or for any; the newest first."""
+    services.log.unwritten()
+    wanted = table_uuid(services, statement.table)
     running, results, trial = _running(services), Results(services), TrialPeriod.of(services.config)
     now_ms = int(results.now.timestamp() * 1000)
     for one in results.all():
-        if table_uuid in (None, one.applied.table_uuid):
+        if wanted in (None, one.applied.table_uuid):
             pays = trial.pays(one, now_ms)
             verdict = None if pays is None else _VERDICTS[pays]
             yield {**_row(one, running), "verdict": verdict}

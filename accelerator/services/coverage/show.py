@@ -15,6 +15,7 @@ from msgspec import Struct
 from accelerator.errors import StatementError
 from accelerator.iceberg import PinnedTable
 from accelerator.query.statements.catalog import FORM_OF
+from accelerator.query.statements.definitions import pinned_table
 from accelerator.query.statements.nodes import ShowCoverage
 from accelerator.services.coverage.artifact import ArtifactCoverage
 from accelerator.services.coverage.cube import of_cube
@@ -34,15 +35,16 @@ _ORDER = (
 )
 
 
-def shown(statement: ShowCoverage, services: Services, table: PinnedTable | None) -> pa.Table:
-    """The statement's answer; `table` is the one that it names, pinned.
+def shown(statement: ShowCoverage, services: Services) -> pa.Table:
+    """The statement's answer.
 
     Raises:
         CubeNotFoundError, IndexNotFoundError: there is none of the name.
-        UnknownTableError: the artifact's table is gone, or was made anew.
+        UnknownTableError: the table isn't there, is gone, or was made anew.
         StatementError: the rows would be more than `ROWS_MAX`.
         CatalogError, StoreError: what tells can't be read.
     """
+    table = None if statement.table is None else pinned_table(services, statement.table)
     schema = FORM_OF[ShowCoverage].schema
     made, tables, rows = dict[tuple[str, str, int | None], _CoveredFiles](), list[pa.Table](), 0
     with services.store.reading():

@@ -31,8 +31,8 @@ from accelerator.errors import (
     SparkMissingError,
     UnknownTableError,
 )
-from accelerator.iceberg import PinnedTable
-from accelerator.query.statements.nodes import BuildIndex, CreateIndex, DropIndex
+from accelerator.query.statements.definitions import pinned_table, table_uuid
+from accelerator.query.statements.nodes import BuildIndex, CreateIndex, DropIndex, ShowIndexes
 from accelerator.services.advisor.apply import user_changes
 from accelerator.services.refresh.lag import lag_s, of_index
 from accelerator.store import BESIDE, IndexRecord, SegmentRecord
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 _PROBES = 2_000
 
 
-def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> list[dict[str, Any]]:
+def create(statement: CreateIndex, services: Services) -> list[dict[str, Any]]:
     """Registers an index and builds it, unless DEFERRED.
 
     IndexExistsError for a name in use, IndexDefinitionError for one that replacing needs.
     """
+    pinned = pinned_table(services, statement.table)
     if statement.name.endswith(BESIDE):
         raise IndexDefinitionError(
             f"{statement.name} is the name of an index that is being replaced",
@@ -138,8 +139,8 @@ def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
     return build(services, wanted, None) if wanted else []
 
 
-def drop(statement: DropIndex, services: Services) -> list[str]:
-    """Removes an index; its name."""
+def drop(statement: DropIndex, services: Services) -> list[dict[str, Any]]:
+    """Removes an index."""
     services.store.check_writable()
     try:
         user_changes.note(
@@ -150,14 +151,14 @@ def drop(statement: DropIndex, services: Services) -> list[str]:
         if not statement.if_exists:
             raise
         return []
-    return [statement.name]
+    return [{"index": statement.name}]
 
 
 def _rows(*built: BuiltIndex) -> list[dict[str, Any]]:
     return [as_dict(one) | {"files_skipped": one.skipped} for one in built]
 
 
-def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
+def show(statement: ShowIndexes, services: Services) -> list[dict[str, Any]]:
     """Every index, or those of a table.
 
     The false-positive rate is measured: so many random hashes are looked up in every filter; of
@@ -165,6 +166,7 @@ def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
     """
     from accelerator.services.refresh.ddl import Shown
 
+    wanted = table_uuid(services, statement.table)
     registry, followed = services.store.registry(fresh=True), Shown(services)
     uses = services.uses.known()
     return [
@@ -172,7 +174,7 @@ def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
         | followed.of(record)
         | uses.of_index(record.name, record.created_ms).columns()
         for _, record in sorted(registry.indexes.items())
-        if table_uuid in (None, record.table_uuid)
+        if wanted in (None, record.table_uuid)
     ]
 
 

@@ -33,7 +33,12 @@ from accelerator.errors import (
     no_column,
     stops_listing,
 )
-from accelerator.query.statements.nodes import AddRelateColumn, DropRelateColumn, TableName
+from accelerator.query.statements.nodes import (
+    AddRelateColumn,
+    DropRelateColumn,
+    ShowRelateColumns,
+    TableName,
+)
 from accelerator.services.advisor.apply import user_changes
 from rewrite.facts import ColumnFacts
 from rewrite.identifiers.qualified_name import joined
@@ -48,8 +53,8 @@ _ID_BITS = 30
 _DIMENSIONS_MAX = 8
 
 
-def add(statement: AddRelateColumn, services: Services) -> list[str]:
-    """Declares it; its name. RelateColumnError and its like where it can't be."""
+def add(statement: AddRelateColumn, services: Services) -> dict[str, str]:
+    """Declares it. RelateColumnError and its like where it can't be."""
     pin = services.lake.pin(fresh=True)
     fact = _table(pin, statement.table)
     column = resolved(statement, fact, pin)
@@ -68,11 +73,11 @@ def add(statement: AddRelateColumn, services: Services) -> list[str]:
         check_raises(column.expression, statement.expression, path.dimensions)
     services.dimensions.check(path)  # its keys are unique
     services.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
-    return [column.name]
+    return {"relate_column": column.name}
 
 
-def drop(statement: DropRelateColumn, services: Services) -> list[str]:
-    """Forgets it, and drops the indexes on it; its name. A damaged one can be dropped too."""
+def drop(statement: DropRelateColumn, services: Services) -> list[dict[str, str]]:
+    """Forgets it, and drops the indexes on it. A damaged one can be dropped too."""
     fact = _table(services.lake.pin(fresh=True), statement.table, listed=True)
     column = named(fact, statement.name)
     if column is None:
@@ -86,7 +91,7 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
     services.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
         services.store.drop_index(name)
-    return [column.name]
+    return [{"relate_column": column.name}]
 
 
 def missing(name: str, table: str) -> RelateColumnError:
@@ -99,12 +104,12 @@ def missing(name: str, table: str) -> RelateColumnError:
     )
 
 
-def show(table: TableName | None, services: Services) -> list[dict[str, object]]:
+def show(statement: ShowRelateColumns, services: Services) -> list[dict[str, object]]:
     """A row for each relate column of one table, or of all that can be listed.
 
     Of all tables, one that can't be read has a row with its status alone.
     """
-    pin, lake = services.lake.pin(fresh=True), services.lake
+    pin, lake, table = services.lake.pin(fresh=True), services.lake, statement.table
     names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
     registry = services.store.registry(fresh=True)
     rows: list[dict[str, object]] = []

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelerator.errors import StatementError
 from accelerator.query.statements.nodes import ShowQueries
-from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, read
+
+if TYPE_CHECKING:
+    from accelerator.query.runtime.services import Services
 
 _HOURS_MAX = 24 * 366 * 50
 
 
-def shown(statement: ShowQueries, files: StoreFiles) -> Iterator[Mapping[str, Any]]:
+def shown(statement: ShowQueries, services: Services) -> Iterator[Mapping[str, Any]]:
     """Its rows; StatementError for hours or a limit that can't be."""
     hours, limit = statement.hours, statement.limit
     if hours is not None and not hours <= _HOURS_MAX:
@@ -28,7 +30,8 @@ def shown(statement: ShowQueries, files: StoreFiles) -> Iterator[Mapping[str, An
             hint=f"give {LIMIT_MAX:,} at most, or read them by Accelerator.query_log(until=…)",
         )
     since = None if hours is None else datetime.now(UTC) - timedelta(hours=hours)
-    return (_row(one) for one in read(files, since, None, limit).to_pylist())
+    services.log.unwritten()
+    return (_row(one) for one in read(services.store.files, since, None, limit).to_pylist())
 
 
 def _row(found: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accelerator.common.progress import Progress, SilentProgress
-from accelerator.common.records import as_dict
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from accelerator.query.statements.definitions import no_such_table
@@ -32,11 +31,6 @@ def build_statistics(
             return build(services, pin, pinned, statement.columns, shown, check)
         finally:
             shown.finish()
-
-
-def run_build(statement: BuildStatistics, services: Services) -> list[dict[str, Any]]:
-    """Its answer's one row."""
-    return [as_dict(build_statistics(statement, services))]
 
 
 def run_drop(statement: DropStatistics, services: Services) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ class Verification(Struct, frozen=True):
 
     def arrow(self) -> pa.Table:
         """One row."""
-        return FORM_OF[Verify].table([self.row()])
+        return FORM_OF[Verify].table(self.row())
 
     def row(self) -> dict[str, object]:
         """As VERIFY answers."""

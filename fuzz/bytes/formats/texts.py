@@ -17,7 +17,7 @@ from accelerator.gateway.catalog.query import virtual_query
 from accelerator.gateway.trino.requests.cursor import words_of
 from accelerator.query.early_errors.check import raise_fault
 from accelerator.query.explain.explanation import head
-from accelerator.query.statements.grammar import parse_statement
+from accelerator.query.statements.parse import parse_statement
 from accelerator.query.virtual_tables import log_table
 from accelerator.store.journals.query_log.statement_text import read
 from cubes.definition import define

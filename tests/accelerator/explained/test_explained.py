@@ -23,8 +23,8 @@ from accelerator.errors import (
     StatementTimeoutError,
 )
 from accelerator.planning.plans.explain_tree import size
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import ExplainAnalyze, Other, Query
+from accelerator.query.statements.parse import parse_statement
 from tests.accelerator.explained import world
 from tests.support.pristine import catalog_of
 

@@ -8,8 +8,8 @@ from sqlglot.errors import SqlglotError
 from accelerator.errors import StatementTooDeepError
 from accelerator.gateway.trino.requests.cursor import words_of
 from accelerator.query.runtime.failures import Failures
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import Other, Query
+from accelerator.query.statements.parse import parse_statement
 from accelerator.store.journals.query_log.statement_text import read
 from rewrite.client import ClientContext
 from rewrite.dialects.translate import translated, translated_for

@@ -78,16 +78,10 @@ ROUTES: tuple[Route, ...] = (
     _of_table("list_refs", "refs", "Branches and tags of a table", m.Refs),
     _list_of_table("partitions", "Partitions of a table", m.Partitions),
     _list_of_table("files", "Data and delete files of a table", m.FilesModel),
-    _list_of_table("cubes", "Cubes of a table", m.Cubes),
-    _list_of_table("indexes", "Indexes of a table", m.IndexesModel),
-    _list_of_table(
-        "coverage",
-        "By data file what covers it, or why nothing does",
-        m.CoverageModel,
-        m.CoveragePaging,
+    *(
+        _list_of_table(api.name, api.summary, model, parameters)
+        for _, api, model, parameters in m.LISTS.values()
     ),
-    _list_of_table("statistics", "What metadata says of a table's columns", m.StatisticsModel),
-    _list_of_table("recommendations", "What was advised for a table last", m.Recommendations),
     Route(
         "append_rows",
         "POST",

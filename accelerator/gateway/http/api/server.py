@@ -31,7 +31,7 @@ from accelerator.gateway.http.api.routes import ARROW, BASE, ROUTES, Route
 from accelerator.gateway.http.api.started_runs import Started
 from accelerator.gateway.http.api.uploads import Uploads
 from accelerator.gateway.http.origins import HostError, OriginError
-from accelerator.gateway.http.web import HEADERS, Principal
+from accelerator.gateway.http.web import HEADERS, Principal, gzipped
 from accelerator.gateway.statements.statement import WorkerError
 from accelerator.gateway.trino.errors import TrinoError, told
 from accelerator.gateway.workers.api import models as m
@@ -42,7 +42,6 @@ _log = logging.getLogger("accelerator.gateway")
 _JSON = "application/json"
 _BODY_MAX = 64 * 1024
 _BODY_S, _ANSWER_S, _TURN_S = 10.0, 120.0, 30.0
-_WORTH_BYTES = 2048
 _KEPT_HEADERS = ("WWW-Authenticate", "Allow", "Retry-After")
 _AGAIN_LATER, _RETRY_AFTER_S = (429, 503), "1"
 """Statuses whose clients ask again, and after how many seconds unless the error says more."""
@@ -257,10 +256,8 @@ def _problem(found: TrinoError, headers: Mapping[str, str]) -> web.Response:
 
 
 def _response(asked: web.Request, body: bytes, status: int = 200) -> web.Response:
-    response = web.Response(body=body, status=status, content_type=_JSON, headers=HEADERS)
-    if len(body) > _WORTH_BYTES and "gzip" in asked.headers.get("Accept-Encoding", ""):
-        response.enable_compression(web.ContentCoding.gzip)
-    return response
+    made = web.Response(body=body, status=status, content_type=_JSON, headers=HEADERS)
+    return gzipped(asked, made)
 
 
 def _given(model: type[_T], values: Mapping[str, Any], where: str) -> _T:

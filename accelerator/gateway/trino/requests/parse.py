@@ -24,9 +24,9 @@ from accelerator.gateway.trino.requests.execute_using import (
 )
 from accelerator.gateway.trino.requests.nodes import ClientSession, Request
 from accelerator.gateway.trino.requests.unsupported import REFUSED, refused
-from accelerator.query.statements.catalog import EXAMPLES
-from accelerator.query.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
+from accelerator.query.statements.catalog import BEGINNINGS, EXAMPLES
 from accelerator.query.statements.nodes import Other
+from accelerator.query.statements.parse import parse_statement, vacuum_fault
 from rewrite.client import SPARK
 from rewrite.parse.cursor import Word, excerpt
 from rewrite.text.first_look import QUERY_WORDS, first_word

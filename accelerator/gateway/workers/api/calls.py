@@ -89,17 +89,14 @@ def _of_tables(call: ApiCall, tables: TablesOfUser) -> BaseModel:
             return tables.table(path)
         case "list_refs":
             return tables.refs(path)
-        case "list_coverage":
-            return tables.coverage(path, m.CoveragePaging(**call.query))
     paged: Mapping[str, Callable[[m.TablePath, m.Paging], BaseModel]] = {
         "list_snapshots": tables.snapshots,
         "list_partitions": tables.partitions,
         "list_files": tables.files,
-        "list_cubes": tables.cubes,
-        "list_indexes": tables.indexes,
-        "list_statistics": tables.statistics,
-        "list_recommendations": tables.recommendations,
     }
+    if call.name in m.LISTS:
+        found: BaseModel = tables.listed(call.name, path, call.query)
+        return found
     return paged[call.name](path, m.Paging(**call.query))
 
 

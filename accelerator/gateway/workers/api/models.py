@@ -6,7 +6,7 @@ none of the three can differ. Times are Unix time in milliseconds; sizes are byt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -17,8 +17,7 @@ from pydantic import (
     create_model,
 )
 
-from accelerator.query.statements import nodes
-from accelerator.query.statements.catalog import FORM_OF
+from accelerator.query.statements.catalog import FORMS, ApiList, Form
 
 NAME_MAX = 255
 Name = Annotated[
@@ -392,7 +391,7 @@ class Runs(Model):
     next: str | None = None
 
 
-# Answers of our own statements, whose columns stand in `statements.forms`.
+# Answers of our own statements, whose columns stand in `statements.catalog`.
 
 _TYPES: dict[str, Any] = {
     "array<string>": list[str] | None,
@@ -405,60 +404,27 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def _answered(name: str, doc: str, kind: type) -> type[Model]:
-    pairs = (one.split(" ") for one in FORM_OF[kind].columns.split(", "))
+def list_model(form: Form, api: ApiList) -> Any:
+    """The model of a part of the list; that of an item has the statement's columns."""
+    pairs = (one.split(" ") for one in form.columns.split(", "))
     fields: dict[str, Any] = {column: (_TYPES[type_], None) for column, type_ in pairs}
-    return create_model(name, __base__=Model, __doc__=doc, **fields)
-
-
-if TYPE_CHECKING:
-    Cube = dict[str, Any]
-    Index = dict[str, Any]
-    Covered = dict[str, Any]
-    ColumnStatistics = dict[str, Any]
-    Recommendation = dict[str, Any]
-else:
-    Cube = _answered("Cube", "A cube of the table, as SHOW CUBES has it.", nodes.ShowCubes)
-    Index = _answered("Index", "An index, as SHOW INDEXES has it.", nodes.ShowIndexes)
-    Covered = _answered("Covered", "A data file, as SHOW COVERAGE has it.", nodes.ShowCoverage)
-    ColumnStatistics = _answered(
-        "ColumnStatistics", "A column, as SHOW STATISTICS has it.", nodes.ShowStatistics
+    item: Any = create_model(
+        api.item, __base__=Model, __doc__=f"{api.item_doc}, as {form.words} has it.", **fields
     )
-    Recommendation = _answered(
-        "Recommendation", "Advice, as SHOW RECOMMENDATIONS has it.", nodes.ShowRecommendations
+    parts: dict[str, Any] = {"items": (list[item], ...), "next": (str | None, None)}
+    return create_model(
+        api.name.capitalize(), __base__=Model, __doc__=f"A part of a list of {api.items}.", **parts
     )
 
 
-class Cubes(Model):
-    """A part of a list of cubes."""
-
-    items: list[Cube]
-    next: str | None = None
-
-
-class IndexesModel(Model):
-    """A part of a list of indexes."""
-
-    items: list[Index]
-    next: str | None = None
-
-
-class CoverageModel(Model):
-    """A part of a list of data files, what isn't covered first."""
-
-    items: list[Covered]
-    next: str | None = None
-
-
-class StatisticsModel(Model):
-    """A part of a list of columns."""
-
-    items: list[ColumnStatistics]
-    next: str | None = None
-
-
-class Recommendations(Model):
-    """A part of a list of advice."""
-
-    items: list[Recommendation]
-    next: str | None = None
+LISTS: dict[str, tuple[Form, ApiList, Any, type[Paging]]] = {
+    f"list_{api.name}": (
+        form,
+        api,
+        list_model(form, api),
+        CoveragePaging if api.of_artifacts else Paging,
+    )
+    for form in FORMS
+    if (api := form.api) is not None
+}
+"""By the name of the call that gives it: the model of its answer, and that of its parameters."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
@@ -266,56 +266,21 @@ class TablesOfUser:
         ]
         return m.Partitions(snapshot_id=pinned.facts.snapshot_id, items=items, next=then)
 
-    # What our own statements tell
+    # Answers of our own statements
 
-    def cubes(self, path: m.TablePath, page: m.Paging) -> m.Cubes:
-        """SHOW CUBES ON the table."""
-        rows = self._told(path, nodes.ShowCubes(self.full(path)))
-        found, then = paging.by_name(rows, page, "cubes", lambda row: str(row["cube"]))
-        return m.Cubes(items=found, next=then)
-
-    def indexes(self, path: m.TablePath, page: m.Paging) -> m.IndexesModel:
-        """SHOW INDEXES ON the table."""
-        rows = self._told(path, nodes.ShowIndexes(self.full(path)))
-        found, then = paging.by_name(rows, page, "indexes", lambda row: str(row["index"]))
-        return m.IndexesModel(items=found, next=then)
-
-    def coverage(self, path: m.TablePath, page: m.CoveragePaging) -> m.CoverageModel:
-        """SHOW COVERAGE ON the table, of the one cube or index where it's named."""
-        pinned = self.pinned(path)
-        table = self._rows(nodes.ShowCoverage(table=self.full(path)))
-        if page.cube is not None or page.index is not None:
-            kept = [
-                (page.cube if kind == "cube" else page.index) == artifact
-                for kind, artifact in zip(
-                    table.column("kind").to_pylist(),
-                    table.column("artifact").to_pylist(),
-                    strict=True,
-                )
-            ]
-            table = table.filter(pa.array(kept, pa.bool_()))
-        of = _of_state(f"coverage {page.cube!r} {page.index!r}", pinned)
-        begin, end, then = paging.by_place(table.num_rows, page, of)
-        return m.CoverageModel(items=_plain(table.slice(begin, end - begin)), next=then)
-
-    def statistics(self, path: m.TablePath, page: m.Paging) -> m.StatisticsModel:
-        """SHOW STATISTICS of the table."""
-        pinned = self.pinned(path)
-        rows = _plain(self._rows(nodes.ShowStatistics(self.full(path))))
-        of = _of_state("statistics", pinned)
-        begin, end, then = paging.by_place(len(rows), page, of)
-        return m.StatisticsModel(items=rows[begin:end], next=then)
-
-    def recommendations(self, path: m.TablePath, page: m.Paging) -> m.Recommendations:
-        """SHOW RECOMMENDATIONS FOR the table."""
-        rows = self._told(path, nodes.ShowRecommendations(self.full(path)))
-        rows = [row for row in rows if row["id"] is not None]  # without notes
-        found, then = paging.by_name(rows, page, "recommendations", lambda row: str(row["id"]))
-        return m.Recommendations(items=found, next=then)
-
-    def _told(self, path: m.TablePath, statement: Statement) -> list[dict[str, Any]]:
-        self.pinned(path)
-        return _plain(self._rows(statement))
+    def listed(self, call: str, path: m.TablePath, query: Mapping[str, Any]) -> Any:
+        """A part of the answer of a SHOW statement ON the table, of the call of that name."""
+        form, api, model, parameters = m.LISTS[call]
+        pinned, kind, of = self.pinned(path), cast(type[nodes.OfTable], form.kind), api.name
+        table, page = self._rows(kind(table=self.full(path))), parameters(**query)
+        if isinstance(page, m.CoveragePaging):
+            table, of = _of_artifact(table, page), f"{of} {page.cube!r} {page.index!r}"
+        if not api.key:
+            begin, end, then = paging.by_place(table.num_rows, page, _of_state(of, pinned))
+            return model(items=_plain(table.slice(begin, end - begin)), next=then)
+        rows = [row for row in _plain(table) if row[api.key] is not None]  # without notes
+        found, then = paging.by_name(rows, page, of, lambda row: str(row[api.key]))
+        return model(items=found, next=then)
 
     def _rows(self, statement: Statement) -> pa.Table:
         check(statement, self._access, self._services)
@@ -346,6 +311,15 @@ class TablesOfUser:
             "the snapshot of the list is gone, or the cursor is of another list",
             hint="begin anew without it",
         )
+
+
+def _of_artifact(rows: pa.Table, page: m.CoveragePaging) -> pa.Table:
+    """The rows of the cube or index that is named, or all."""
+    if page.cube is None and page.index is None:
+        return rows
+    pairs = zip(rows.column("kind").to_pylist(), rows.column("artifact").to_pylist(), strict=True)
+    kept = [(page.cube if kind == "cube" else page.index) == artifact for kind, artifact in pairs]
+    return rows.filter(pa.array(kept, pa.bool_()))
 
 
 def _of_snapshot(what: str, pinned: PinnedTable) -> str:

@@ -6,7 +6,6 @@ The text is parsed again as if a stranger had written it.
 from __future__ import annotations
 
 from accelerator.errors import AcceleratorError, AdviceStaleError
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import (
     AddRelateColumn,
     CreateCube,
@@ -16,6 +15,7 @@ from accelerator.query.statements.nodes import (
     DropRelateColumn,
     OptimizeTable,
 )
+from accelerator.query.statements.parse import parse_statement
 from accelerator.store.journals.advice import Recommendation
 from rewrite.identifiers.qualified_name import parts_of
 

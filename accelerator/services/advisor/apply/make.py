@@ -60,11 +60,11 @@ class Making:
         if isinstance(statement, CreateCube):
             self._execute(replace(statement, deferred=True, cube_id=id))
             cube = store.change_cube(name, id, refresh="manual").cubes[name]
-            return FORM_OF[CreateCube].table([as_dict(self._build(cube))])
+            return FORM_OF[CreateCube].table(self._build(cube))
         self._execute(replace(statement, deferred=True, index_id=id))
         index = store.change_index(name, id, refresh="manual").indexes[name]
         built = self._build_index(index)
-        return FORM_OF[CreateIndex].table([as_dict(built) | {"files_skipped": built.skipped}])
+        return FORM_OF[CreateIndex].table(as_dict(built) | {"files_skipped": built.skipped})
 
     def finish(self, record: Live) -> None:
         """Builds what it lacks, and merges it; errors of builds."""

@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
+from accelerator.query.statements.definitions import table_uuid
+from accelerator.query.statements.nodes import ShowRecycleBin
 from accelerator.services import publish
 from accelerator.services.advisor.apply import user_changes
 from accelerator.services.ddl.cubes.create import check_name
@@ -80,12 +82,13 @@ def undrop(services: Services, name: str, new_name: str | None) -> str:
     return cube.name
 
 
-def show(services: Services, table_uuid: str | None) -> list[dict[str, object]]:
+def show(statement: ShowRecycleBin, services: Services) -> list[dict[str, object]]:
     """What is in the bin, the newest first; of one table or of all."""
+    wanted = table_uuid(services, statement.table)
     return [
         _row(services, one)
         for one in reversed(services.store.registry().bin)
-        if table_uuid in (None, one.cube.table_uuid)
+        if wanted in (None, one.cube.table_uuid)
     ]
 
 

@@ -82,23 +82,15 @@ class LogRecord(Struct, frozen=True, kw_only=True):
     worker: int | None = None
 
 
+MEASURED = tuple(sorted({*Metrics.__struct_fields__} & {*LogRecord.__struct_fields__}))
+"""The fields of `Metrics` that are a record's, under the same names."""
+
+
 def figures(metrics: Metrics) -> dict[str, Any]:
     """Returns a statement's metrics as fields of its `LogRecord`."""
     code, text = reason_of(metrics.fallback or metrics.all_rows)
-    return {
-        "planning_ms": metrics.planning_ms,
-        "execution_ms": metrics.execution_ms,
-        "engine": metrics.engine,
-        "rewritten": metrics.rewritten,
-        "cubes": metrics.cubes,
-        "indexes": metrics.indexes,
-        "reason": code,
-        "reason_text": text,
-        "files_total": metrics.files_total,
-        "files_read": metrics.files_read,
-        "row_groups_read": metrics.row_groups_read,
-        "bytes_read": metrics.bytes_read,
-    }
+    found = {name: getattr(metrics, name) for name in MEASURED}
+    return found | {"reason": code, "reason_text": text}
 
 
 def reason_of(line: str | None) -> tuple[str | None, str | None]:

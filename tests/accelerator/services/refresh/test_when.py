@@ -12,8 +12,8 @@ from accelerator.common.config import refresh_schedule
 from accelerator.common.config.config import Config
 from accelerator.common.config.refresh_schedule import MANUAL, ON_COMMIT, When
 from accelerator.errors import ConfigError, StatementError
-from accelerator.query.statements.grammar import parse_statement
 from accelerator.query.statements.nodes import SetCubeRefresh, SetIndexRefresh
+from accelerator.query.statements.parse import parse_statement
 
 
 @given(st.integers(refresh_schedule.SECONDS_MIN, refresh_schedule.SECONDS_MAX))
