@@ -35,6 +35,7 @@ from accelerator.errors import (
 from accelerator.iceberg import UnreadableTableError
 from accelerator.iceberg.errors import CatalogError, CatalogUnreachableError, NeedsSparkError
 from accelerator.planning.plans import PlainPlan, Plan
+from accelerator.planning.plans.virtual import VirtualTable
 from accelerator.query.early_errors.known_spark import is_known as is_known_spark
 from accelerator.query.early_errors.known_spark import is_release_known
 from accelerator.query.early_errors.refused_tables import ITSELF, check_tables, typed
@@ -48,7 +49,7 @@ from accelerator.query.runtime.cancellation import TimeBudget, new_tag
 from accelerator.query.runtime.failures import declined_for
 from accelerator.query.statements.nodes import ExplainAnalyze, Other, Query, Statement
 from accelerator.query.translation import MayLook, Translation
-from accelerator.query.virtual_tables import files_views, log_table
+from accelerator.query.virtual_tables import log_table, spark_views
 from rewrite.client import ClientContext
 from rewrite.parse.bounds import CODE, TooDeepError
 from rewrite.parse.parse import unparsed
@@ -321,27 +322,30 @@ class Queries:
             failures.count("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
         return plan, cached
 
-    def _names_log(self, sql: str) -> bool:
-        return log_table.is_named(sql, self.services.lake.catalogs)
+    def _log_table(self, sql: str) -> VirtualTable | None:
+        """The query log as the asker may see it; None if the query doesn't name it."""
+        services = self.services
+        if not log_table.is_named(sql, services.lake.catalogs):
+            return None
+        return log_table.table_of(services.store.files, services.log.unwritten)
 
     def _names_own(self, sql: str) -> bool:
         """Whether it may name a table that is ours: of a table's files, or the query log."""
-        return files_views.is_named(sql) or self._names_log(sql)
+        return spark_views.is_named(sql) or self._log_table(sql) is not None
 
     def _own_plan(self, sql: str) -> Plan:
         services = self.services
         if services.config.engine == "spark":
             return PlainPlan(Declined("engine_unavailable", "The setting `engine` is spark."))
         try:
-            if self._names_log(sql):
-                from accelerator.query.virtual_tables.log_query import (
-                    plan_log,  # imports Arrow's compute
-                )
+            settings, log = services.context.settings(), self._log_table(sql)
+            if log is not None:
+                from accelerator.query.virtual_tables.log_query import plan_log
 
-                return plan_log(sql, services.context.settings())
+                return plan_log(sql, log, settings)
             from accelerator.query.virtual_tables.files_query import plan_files
 
-            return plan_files(sql, services.lake.pin(), services.context.settings())
+            return plan_files(sql, services.lake.pin(), settings)
         except DeclinedError as error:
             return PlainPlan(error.declined)
         except SqlglotError as error:
@@ -464,27 +468,11 @@ class Queries:
     @contextmanager
     def _own_views(self, sql: str) -> Iterator[tuple[str, str | None]]:
         """The text with views in place of tables that are ours; why they haven't all rows."""
-        cut = None
-        with ExitStack() as views:
-            if self._names_log(sql):
-                from accelerator.query.virtual_tables.log_query import with_views
-
-                services = self.services
-                services.log.unwritten()
-                files, settings = services.store.files, services.context.settings()
-                viewed = views.enter_context(with_views(sql, services.engine, files, settings))
-                sql, cut = viewed.sql, Declined("log_cut").line if viewed.is_cut else None
-            if files_views.is_named(sql):
-                sql = views.enter_context(self._metadata_views(sql))
-            yield sql, cut
-
-    @contextmanager
-    def _metadata_views(self, sql: str) -> Iterator[str]:
-        services = self.services
-        zone = services.context.settings().get("time_zone")
+        services, log = self.services, self._log_table(sql)
+        engine, pin, settings = services.engine, services.lake.pin(), services.context.settings()
         try:
-            with files_views.with_views(sql, services.engine, services.lake.pin(), zone) as text:
-                yield text
+            with spark_views.with_views(sql, engine, pin, log, settings) as (text, is_cut):
+                yield text, Declined("log_cut").line if is_cut else None
         except DeclinedError as error:
             from accelerator.query.statements.definitions import (
                 no_such_state,  # few statements need it

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
-from rewrite.text.spark_lexer import Token, name_at, scanned
+from rewrite.text.spark_lexer import Token, name_at, scanned, unpaired
 from rewrite.text.suggestions import closest, closest_of
 
 _QUERIES = ("SELECT", "WITH", "FROM")
@@ -363,19 +363,11 @@ def _foreign(sql: str, tokens: Sequence[Token]) -> Fault | None:
 
 def _unpaired(sql: str, tokens: Sequence[Token]) -> Fault | None:
     """A parenthesis without a partner; brackets aren't counted."""
-    opened: list[Token] = []
-    for token in tokens:
-        if token.key == "(":
-            opened.append(token)
-        elif token.key == ")":
-            if not opened:
-                at = place_of(sql, token.start, token.end)
-                return Fault("a parenthesis closes that none opens", at)
-            opened.pop()
-    if not opened:
+    found = unpaired(one.key for one in tokens)
+    if found is None:
         return None
-    at = place_of(sql, opened[-1].start, opened[-1].end)
-    return Fault("a parenthesis isn't closed", at)
+    place, message = found
+    return Fault(message, place_of(sql, tokens[place].start, tokens[place].end))
 
 
 def _unknown_second(sql: str, tokens: Sequence[Token], behind: Sequence[str]) -> Fault | None:

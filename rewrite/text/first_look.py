@@ -12,20 +12,25 @@ from typing import Literal
 
 from msgspec import Struct
 
+_Mark = Literal["hint", "comment", "semicolon"]
 QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 """The first words of queries."""
 
 # The usual statement has no comment in front, and `(` may open a query.
 _FIRST = re.compile(r"[\s(]*([A-Za-z_]+)")
 _WORD = re.compile(r"[A-Za-z_]+")
-_MARK = re.compile(r"['\"`;]|--|/\*")
+# What isn't closed ends with the text; a doubled quote reads as two neighbours. Each alternative
+# begins with its sign, so that the search skips other letters fast.
+_MARK = re.compile(
+    r"""
+    ;|--[^\n]*+\n?|/\*\+?|`[^`]*+(?:`|\Z)
+    |'(?<=[rR]')(?<![^\W_][rR]')[^']*+(?:'|\Z)|"(?<=[rR]")(?<![^\W_][rR]")[^"]*+(?:"|\Z)
+    |'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_KINDS: dict[str, _Mark] = {";": "semicolon", "--": "comment", "/*": "comment"}
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
-_ENDS = {
-    "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL),
-    '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL),
-    "`": re.compile(r"[^`]*`"),
-}
-_RAW_ENDS = {"'": re.compile(r"[^']*'"), '"': re.compile(r'[^"]*"')}
 _BLOCK_END = re.compile(r"\bEND\s*;$", re.IGNORECASE)
 _HINT_PART = re.compile(r"\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?")
 
@@ -105,24 +110,16 @@ def place(sql: str, position: int) -> str:
     return f"line {line}, column {column}"
 
 
-def _marks(sql: str) -> Iterator[tuple[Literal["hint", "comment", "semicolon"], int, int]]:
+def _marks(sql: str) -> Iterator[tuple[_Mark, int, int]]:
     """Hints, comments and semicolons that stand outside strings, quoted names and comments."""
     position = 0
     while (mark := _MARK.search(sql, position)) is not None:
-        start, text = mark.start(), mark[0]
-        if text == ";":
-            position = mark.end()
-            yield "semicolon", start, position
-        elif text == "--":
-            position = _line_end(sql, start)
-            yield "comment", start, position
-        elif text == "/*":
+        start, position, sign = mark.start(), mark.end(), mark[0][:2]
+        kind = "hint" if mark[0] == "/*+" else _KINDS.get(sign)
+        if sign == "/*":
             position = _comment_end(sql, start)
-            kind: Literal["hint", "comment"]
-            kind = "hint" if sql.startswith("+", start + 2) else "comment"
+        if kind is not None:
             yield kind, start, position
-        else:
-            position = _quote_end(sql, start)
 
 
 def _skip_blank(sql: str, position: int) -> int:
@@ -154,12 +151,3 @@ def _comment_end(sql: str, start: int) -> int:
         depth += 1 if edge[0] == "/*" else -1
         position = edge.end()
     return position
-
-
-def _quote_end(sql: str, start: int) -> int:
-    """Where the string or quoted name ends; a doubled quote reads as two neighbours."""
-    quote = sql[start]
-    before = sql[max(0, start - 2) : start].lower()
-    raw = quote in _RAW_ENDS and before.endswith("r") and not before[:-1].isalnum()
-    match = (_RAW_ENDS if raw else _ENDS)[quote].match(sql, start + 1)
-    return len(sql) if match is None else match.end()

@@ -7,6 +7,7 @@ way than this gives None (settings in the text, quoting by dollars).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -20,18 +21,16 @@ _CHARACTERS_MAX = 200_000
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+ | --(?:\\\n|[^\r\n])*)
-  | (?P<comment>/\*(?!\+))
+  | (?P<comment>/\*(?!\+)(?:[^*/]|\*(?!/)|/(?!\*))*+\*/)
   | (?P<string>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
   | (?P<quoted>`(?:[^`]|``)*`)
   | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYfFdD])?(?!\w))
   | (?P<word>\w+)
-  | (?P<unclosed>['"`])
+  | (?P<unclosed>['"`] | /\*(?!\+))
   | (?P<sign>/\*\+ | \*/ | [^\w\s])
     """,
     re.VERBOSE | re.DOTALL,
 )
-_EDGE = re.compile(r"/\*|\*/")
-_NESTED = -2
 
 
 class Token(Struct, frozen=True):
@@ -50,6 +49,11 @@ class Token(Struct, frozen=True):
         """Whether to Spark's grammar it's an identifier and nothing else."""
         return self.kind in ("plain", "quoted")
 
+    def name(self, sql: str) -> str:
+        """Its text in the statement, without backticks."""
+        text = sql[self.start : self.end]
+        return text[1:-1].replace("``", "`") if self.kind == "quoted" else text
+
 
 def scanned(sql: str) -> list[Token] | None:
     """The tokens; an unclosed one is the last. None where Spark may cut the text otherwise."""
@@ -61,22 +65,15 @@ def scanned(sql: str) -> list[Token] | None:
         match = _TOKEN.match(sql, position)
         if match is None:
             return None
-        start, position = position, match.end()
-        kind = match.lastgroup
-        if kind == "comment":
-            position = _comment_end(sql, start)
-            if position == _NESTED:
-                return None
-            if position < 0:
-                found.append(Token("unclosed", "/*", start, start + 2))
-                return found
-        elif kind == "space":
-            if not _BLANKS.fullmatch(match[0]):
-                return None
-        else:
-            found.append(_token(kind or "", match[0], start, position))
-            if kind == "unclosed":
-                return found
+        start, position, kind = position, match.end(), match.lastgroup or ""
+        if kind == "space" and not _BLANKS.fullmatch(match[0]):
+            return None
+        if match[0] == "/*" and sql.find("/*", position) >= 0:  # comments may nest
+            return None
+        if kind not in ("space", "comment"):
+            found.append(_token(kind, match[0], start, position))
+        if kind == "unclosed":
+            break
     return found
 
 
@@ -93,14 +90,6 @@ def _token(kind: str, text: str, start: int, end: int) -> Token:
     return Token("string" if kind == "string" else "number", "", start, end)
 
 
-def _comment_end(sql: str, start: int) -> int:
-    """Behind its end; -1 where it has none, `_NESTED` where comments open inside it."""
-    edge = _EDGE.search(sql, start + 2)
-    if edge is None:
-        return -1
-    return edge.end() if edge[0] == "*/" else _NESTED
-
-
 def name_at(sql: str, tokens: list[Token], place: int) -> tuple[tuple[str, ...], int]:
     """The name with its dots that begins at that token, and the number of the token behind it.
 
@@ -108,11 +97,26 @@ def name_at(sql: str, tokens: list[Token], place: int) -> tuple[tuple[str, ...],
     """
     parts: list[str] = []
     while place < len(tokens) and tokens[place].is_name:
-        token = tokens[place]
-        text = sql[token.start : token.end]
-        parts.append(text[1:-1].replace("``", "`") if token.kind == "quoted" else text)
+        parts.append(tokens[place].name(sql))
         place += 1
         if place == len(tokens) or tokens[place].key != ".":
             return tuple(parts), place
         place += 1
     return (), place
+
+
+def unpaired(keys: Iterable[str]) -> tuple[int, str] | None:
+    """The number of a parenthesis without a partner, and what is wrong with it.
+
+    >>> unpaired("(()"), unpaired("())"), unpaired("()")
+    ((0, "a parenthesis isn't closed"), (2, 'a parenthesis closes that none opens'), None)
+    """
+    opened: list[int] = []
+    for place, key in enumerate(keys):
+        if key == ")" and not opened:
+            return place, "a parenthesis closes that none opens"
+        if key == "(":
+            opened.append(place)
+        elif key == ")":
+            opened.pop()
+    return (opened[-1], "a parenthesis isn't closed") if opened else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelerator.query.virtual_tables import log_query
+from accelerator.query.virtual_tables import log_table
 from accelerator.services.verification.compare import differ
 from accelerator.session.session import Accelerator
 from accelerator.store.journals.query_log.writing.writer import Limits, QueryLog
@@ -102,7 +102,7 @@ def test_spark_is_given_every_column_that_a_setting_may_mean(logged: Accelerator
 def test_sparks_answer_tells_that_rows_were_left_out(
     logged: Accelerator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(log_query, "ROWS_MAX", 4)
+    monkeypatch.setattr(log_table, "ROWS_MAX", 4)
     sql = f"SELECT explode(snapshots) AS s FROM {LOG} ORDER BY s"
     found = logged.query(sql)
     assert found.arrow()["s"].to_pylist() == [4, 5, 6, 7]

@@ -9,7 +9,7 @@ import pytest
 
 from accelerator.errors import EngineError
 from accelerator.iceberg import PinnedTable
-from accelerator.query.virtual_tables import files_query
+from accelerator.query.virtual_tables import answer
 from accelerator.services.verification.compare import differ
 from accelerator.session.session import Accelerator
 from tests.spark.every_type import COLUMNS, ROW
@@ -140,7 +140,7 @@ def test_a_failure_is_answered_by_spark(
     def fails(*_: object) -> None:
         raise EngineError("no", hint="none")
 
-    monkeypatch.setattr(files_query, "run_files", fails)
+    monkeypatch.setattr(answer, "run_virtual", fails)
     found = acc.query(f"SELECT count(*) > 5 AS many FROM {files}")
     assert found.arrow().to_pylist() == [{"many": True}]
     assert (found.metrics.fallback or "").startswith("engine_failed")

@@ -26,9 +26,9 @@ from accelerator.gateway.access.table_names import named
 from accelerator.iceberg import NamedTable, Pin, PinnedTable
 from accelerator.query.statements import nodes
 from accelerator.query.statements.nodes import Statement, TableName
-from accelerator.query.virtual_tables.files_views import SUFFIX
 from accelerator.query.virtual_tables.log_table import NAME as LOG
 from accelerator.query.virtual_tables.log_table import is_log
+from accelerator.query.virtual_tables.spark_views import SUFFIX
 from cubes.definition import from_dict
 from rewrite.facts import ViewFacts
 from rewrite.identifiers.qualified_name import joined, parts_of

@@ -25,7 +25,7 @@ from accelerator.gateway.catalog.listing import (
 )
 from accelerator.gateway.catalog.predicate import like
 from accelerator.gateway.catalog.query import Engine, Watch, virtual_query
-from accelerator.gateway.catalog.rows import VirtualRows
+from accelerator.gateway.catalog.rows import VirtualRows, arrow_rows
 from accelerator.gateway.catalog.schemas import SYSTEM, is_virtual
 from accelerator.gateway.catalog.show_functions import functions
 from accelerator.gateway.trino.requests import nodes
@@ -134,11 +134,8 @@ class _Shown:
         return _texts("Table", names, request)
 
     def columns(self, request: nodes.TrinoShowColumns) -> pa.Table:
-        found = self._described(request.table)
-        if request.like is not None:
-            fits = like(request.like, request.escape)
-            found = tuple(one for one in found if fits(one.name))
-        rows = [(one.name, one.type, "", one.comment or "") for one in found]
+        found, fits = self._described(request.table), _fitting(request)
+        rows = [(one.name, one.type, "", one.comment or "") for one in found if fits(one.name)]
         return _table(("Column", "Type", "Extra", "Comment"), rows)
 
     def create(self, request: nodes.TrinoShowCreate) -> pa.Table:
@@ -167,7 +164,7 @@ class _Shown:
                 ("high_value", pa.string()),
             ]
         )
-        return _typed(schema, rows)
+        return arrow_rows(schema, rows)
 
     def functions(self, request: nodes.TrinoShowFunctions) -> pa.Table:
         fits = _fitting(request)
@@ -179,7 +176,7 @@ class _Shown:
                 ("Description", pa.string()),
             ]
         )
-        return _typed(schema, [one for one in functions() if fits(one[0])])
+        return arrow_rows(schema, [one for one in functions() if fits(one[0])])
 
     def session(self, request: nodes.ShowSession) -> pa.Table:
         fits = _fitting(request)
@@ -337,36 +334,23 @@ def _statistics(one: Mapping[str, Any], type_: str) -> tuple[Any, ...]:
     return one["column"], None, counted, fraction, None, least, greatest
 
 
-def _fitting(
-    request: nodes.TrinoShowFunctions
+_Patterned = (
+    nodes.TrinoShowFunctions
     | nodes.ShowSession
     | nodes.TrinoShowCatalogs
     | nodes.ShowSchemas
-    | nodes.ShowTables,
-) -> Callable[[str], bool]:
-    return _any if request.like is None else like(request.like, request.escape)
+    | nodes.ShowTables
+    | nodes.TrinoShowColumns
+)
 
 
-def _any(name: str) -> bool:  # noqa: ARG001
-    return True
+def _fitting(request: _Patterned) -> Callable[[str], bool]:
+    return (lambda _: True) if request.like is None else like(request.like, request.escape)
 
 
-def _texts(
-    title: str,
-    names: Iterable[str],
-    request: nodes.TrinoShowCatalogs | nodes.ShowSchemas | nodes.ShowTables,
-) -> pa.Table:
-    fits = _fitting(request)
-    return _table((title,), [(one,) for one in sorted(names) if fits(one)])
+def _texts(title: str, names: Iterable[str], request: _Patterned) -> pa.Table:
+    return _table((title,), [(one,) for one in filter(_fitting(request), sorted(names))])
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
-    return _typed(pa.schema([(one, pa.string()) for one in titles]), rows)
-
-
-def _typed(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-    return pa.table(
-        [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )
+    return arrow_rows(pa.schema([(one, pa.string()) for one in titles]), rows)

@@ -20,7 +20,7 @@ from accelerator.gateway.catalog.masking import (
     masked_properties,
     masked_value,
 )
-from accelerator.gateway.catalog.schemas import VirtualTable
+from accelerator.gateway.catalog.schemas import TrinoTable
 from accelerator.gateway.trino.types import displayed
 from accelerator.iceberg import PinnedTable
 
@@ -188,10 +188,10 @@ def parts_of(name: str) -> tuple[str, str] | None:
     return (begin, end) if begin and f"{dollar}{end}" in SUFFIXES else None
 
 
-def described(kind: str, table: PinnedTable) -> VirtualTable:
+def described(kind: str, table: PinnedTable) -> TrinoTable:
     """The columns of the table of metadata, with Trino's types."""
     schema = partitions_table.schema(table) if kind == PARTITIONS else _KINDS[kind].schema
-    return VirtualTable({field.name: displayed(field) for field in schema})
+    return TrinoTable({field.name: displayed(field) for field in schema})
 
 
 def rows(

@@ -36,7 +36,7 @@ from accelerator.gateway.catalog.rows import VirtualRows, arrow_rows, rows_of
 from accelerator.gateway.catalog.schemas import (
     INFORMATION_SCHEMA,
     SYSTEM,
-    VirtualTable,
+    TrinoTable,
     is_virtual,
     virtual_schemas,
 )
@@ -304,7 +304,7 @@ def _limited(connection: duckdb.DuckDBPyConnection, limit: threading.Event) -> I
 class _NamedTable(Struct, frozen=True):
     """A table that is named; `pinned` is its table, if it's of `metadata_tables.py`."""
 
-    columns: VirtualTable
+    columns: TrinoTable
     kind: str = ""
     pinned: PinnedTable | None = None
 
@@ -346,7 +346,7 @@ def _full(parts: tuple[str, ...]) -> tuple[str, str, str]:
     return catalog, schema, name
 
 
-def _virtual(full: tuple[str, str, str]) -> VirtualTable:
+def _virtual(full: tuple[str, str, str]) -> TrinoTable:
     catalog, schema, name = full
     found = virtual_schemas(catalog).get(schema, {}).get(name)
     if found is None:
@@ -371,14 +371,11 @@ def _rows(table: exp.Table, tree: exp.Expression, source: VirtualRows) -> pa.Tab
     select = above.parent if isinstance(above, (exp.From, exp.Join)) else None
     conditions = conditions_of(select, table) if isinstance(select, exp.Select) else []
     wanted = ColumnFilter(conditions, table.alias_or_name, virtual.columns)
-    rows = rows_of(full, source, wanted)
-    if not hidden:
-        width = len(virtual.shown)
-        rows = (row[:width] for row in rows)
-    return arrow_rows(virtual, rows, hidden=hidden)
+    schema = virtual.schema(hidden=hidden)  # hidden columns are the last ones
+    return arrow_rows(schema, (row[: len(schema)] for row in rows_of(full, source, wanted)))
 
 
-def _is_hidden_named(tree: exp.Expression, virtual: VirtualTable) -> bool:
+def _is_hidden_named(tree: exp.Expression, virtual: TrinoTable) -> bool:
     """Whether a column is named that `*` doesn't stand for; beside `*` that is refused."""
     named = {one.name.lower() for one in tree.find_all(exp.Column)} & virtual.hidden
     stars = [one for one in tree.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]

@@ -7,7 +7,7 @@ rows are left out and the log says so.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ from accelerator.gateway.catalog.predicate import ColumnFilter, Row
 from accelerator.gateway.catalog.schemas import (
     INFORMATION_SCHEMA,
     SYSTEM,
-    VirtualTable,
     virtual_schemas,
 )
 from accelerator.gateway.catalog.trino_types import jdbc_type
@@ -76,15 +75,11 @@ class VirtualRows(Struct, frozen=True):
         return pinned
 
 
-def arrow_rows(table: VirtualTable, rows: Iterator[_Values], *, hidden: bool) -> pa.Table:
-    """Rows as Arrow has them; each has a value for every column, the hidden ones at the end."""
-    schema = table.schema(hidden=hidden)
-    found = list(rows)
-    columns = list(zip(*found, strict=True)) if found else [()] * len(schema)
-    return pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=False)],
-        schema=schema,
-    )
+def arrow_rows(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Rows as Arrow has them; each has a value for every column."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
 
 
 def rows_of(
@@ -241,39 +236,21 @@ def _views(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[
             yield catalog, schema, one.name, None if view is None else view.sql
 
 
-def _nothing(source: VirtualRows, wanted: ColumnFilter, catalog: str = "") -> Iterator[_Values]:  # noqa: ARG001
-    return iter(())
-
-
-def _roles(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
-    return ((one,) for one in source.given.roles)
-
-
-def _enabled_roles(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
-    return ((one,) for one in source.given.enabled_roles)
-
-
-def _applicable(source: VirtualRows, wanted: ColumnFilter, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
-    return ((source.user, "USER", one, "NO") for one in source.given.own_roles)
-
-
 _INFORMATION: Mapping[str, Callable[[VirtualRows, ColumnFilter, str], Iterator[_Values]]] = {
-    "applicable_roles": _applicable,
+    "applicable_roles": lambda source, *_: (
+        (source.user, "USER", one, "NO") for one in source.given.own_roles
+    ),
     "columns": _columns,
-    "enabled_roles": _enabled_roles,
-    "roles": _roles,
+    "enabled_roles": lambda source, *_: ((one,) for one in source.given.enabled_roles),
+    "roles": lambda source, *_: ((one,) for one in source.given.roles),
     "schemata": _schemata,
-    "table_privileges": _nothing,
+    "table_privileges": lambda *_: iter(()),
     "tables": _tables,
     "views": _views,
 }
 
 
 # Of the catalog `system`
-
-
-def _jdbc_catalogs(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
-    return ((one,) for one in _catalogs(source, wanted, "table_cat"))
 
 
 def _jdbc_schemas(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
@@ -317,10 +294,6 @@ def _jdbc_types(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
         )
 
 
-def _table_types(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:  # noqa: ARG001
-    return iter((("TABLE",), ("VIEW",)))
-
-
 def _metadata_catalogs(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:
     for one in _catalogs(source, wanted, "catalog_name"):
         yield one, one, SYSTEM if one == SYSTEM else _CONNECTOR
@@ -344,18 +317,16 @@ def _table_properties(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Va
 def _of_given(name: str) -> Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]:
     columns = tuple(virtual_schemas(SYSTEM)["runtime"][name].columns)
 
-    def rows(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Values]:  # noqa: ARG001
-        for one in getattr(source.given, name):
-            yield tuple(one.get(column) for column in columns)
-
-    return rows
+    return lambda source, _: (tuple(map(one.get, columns)) for one in getattr(source.given, name))
 
 
 _SYSTEM: Mapping[tuple[str, str], Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]] = {
-    ("jdbc", "catalogs"): _jdbc_catalogs,
+    ("jdbc", "catalogs"): lambda source, wanted: (
+        (one,) for one in _catalogs(source, wanted, "table_cat")
+    ),
     ("jdbc", "columns"): _jdbc_columns,
     ("jdbc", "schemas"): _jdbc_schemas,
-    ("jdbc", "table_types"): _table_types,
+    ("jdbc", "table_types"): lambda *_: iter((("TABLE",), ("VIEW",))),
     ("jdbc", "tables"): _jdbc_tables,
     ("jdbc", "types"): _jdbc_types,
     ("metadata", "catalogs"): _metadata_catalogs,

@@ -27,7 +27,7 @@ _ARROW = {
 }
 
 
-class VirtualTable(Struct, frozen=True):
+class TrinoTable(Struct, frozen=True):
     """Columns by name with Trino's types; those that `*` doesn't stand for are `hidden`."""
 
     columns: Mapping[str, str]
@@ -44,14 +44,14 @@ class VirtualTable(Struct, frozen=True):
         return pa.schema([(name, _ARROW[type_]) for name, type_ in told.items()])
 
 
-def _table(text: str, hidden: str = "") -> VirtualTable:
+def _table(text: str, hidden: str = "") -> TrinoTable:
     """Columns with commas between them; a varchar where no type is said."""
     columns = {}
     for one in (*text.split(","), *hidden.split(",")):
         name, _, type_ = one.strip().partition(" ")
         if name:
             columns[name] = type_ or "varchar"
-    return VirtualTable(columns, frozenset(hidden.replace(",", " ").split()))
+    return TrinoTable(columns, frozenset(hidden.replace(",", " ").split()))
 
 
 _PROPERTIES = _table("catalog_name, property_name, default_value, type, description")
@@ -167,7 +167,7 @@ _RUNTIME = {
         f"physical_written_bytes bigint, created {_TIME}, start {_TIME}, last_heartbeat {_TIME},"
         f"end {_TIME}"
     ),
-    "query_log": VirtualTable({one.name: _OF_LOG[one.kind] for one in COLUMNS}),
+    "query_log": TrinoTable({one.name: _OF_LOG[one.kind] for one in COLUMNS}),
     "transactions": _table(
         "transaction_id, isolation_level, read_only boolean, auto_commit_context boolean,"
         f"create_time {_TIME}, idle_time_secs bigint, written_catalog, catalogs array(varchar)"
@@ -181,7 +181,7 @@ _OF_SYSTEM = {
 }
 
 
-def virtual_schemas(catalog: str) -> Mapping[str, Mapping[str, VirtualTable]]:
+def virtual_schemas(catalog: str) -> Mapping[str, Mapping[str, TrinoTable]]:
     """Those of the catalog, with their tables."""
     return _OF_SYSTEM if catalog == SYSTEM else {INFORMATION_SCHEMA: _INFORMATION}
 

@@ -10,9 +10,10 @@ from typing import Any
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.requests.cursor import TrinoWord, words_of
+from accelerator.gateway.trino.requests.cursor import words_of
 from accelerator.gateway.trino.requests.nodes import ClientSession, RunStatement, to_dict
 from accelerator.gateway.trino.requests.parse import request
+from rewrite.parse.cursor import Word
 
 _MOMENTARY = frozenset(
     {
@@ -48,6 +49,6 @@ def lasting_text(sql: str) -> str:
     return "\x00".join(sql[word.start : word.end] for word in words)
 
 
-def _function(word: TrinoWord) -> str:
+def _function(word: Word) -> str:
     """Returns the function that the word may name: a name in quotes is one, too."""
     return word.text.upper() if word.kind == TokenType.IDENTIFIER else word.key

@@ -13,11 +13,10 @@ from accelerator.planning.plans.composed import (
 from accelerator.planning.plans.constants import ConstantsPlan
 from accelerator.planning.plans.cover import CoverPlan
 from accelerator.planning.plans.cover_value import Cover, Share, StoredStates, UsedRelate
-from accelerator.planning.plans.files import FilesPlan
-from accelerator.planning.plans.log import LogPlan
 from accelerator.planning.plans.plain import PlainPlan
 from accelerator.planning.plans.plan import Doubt, Leaf, Plan
 from accelerator.planning.plans.rows import RowsPlan
+from accelerator.planning.plans.virtual import VirtualPlan
 
 __all__ = [
     "ALL_ROWS",
@@ -30,10 +29,8 @@ __all__ = [
     "CoverPlan",
     "Doubt",
     "DuckDBRun",
-    "FilesPlan",
     "Input",
     "Leaf",
-    "LogPlan",
     "MergedPlan",
     "NestedPlan",
     "PartialPlan",
@@ -43,4 +40,5 @@ __all__ = [
     "Share",
     "StoredStates",
     "UsedRelate",
+    "VirtualPlan",
 ]

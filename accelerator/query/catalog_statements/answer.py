@@ -33,7 +33,7 @@ from accelerator.query.catalog_statements.parse import parse
 from accelerator.query.early_errors.check import raise_unknown, sparks_too
 from accelerator.query.early_errors.known_spark import is_known
 from accelerator.query.early_errors.lake_tables import LakeTables
-from accelerator.query.virtual_tables.files_views import SUFFIX
+from accelerator.query.virtual_tables.spark_views import SUFFIX
 from rewrite.analysis.unknown_names import COLUMN, TABLE, Unknown
 from rewrite.identifiers.qualified_name import joined
 from rewrite.identifiers.quoting import quoted, quoted_if_needed

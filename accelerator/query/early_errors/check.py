@@ -21,7 +21,7 @@ from accelerator.query.statements.catalog import FORMS
 from accelerator.query.statements.grammar import BEGINNINGS, vacuum_fault
 from accelerator.query.statements.nearly_ours import nearly_ours
 from accelerator.query.statements.nodes import Other, Query, Statement
-from accelerator.query.virtual_tables.files_views import SUFFIX
+from accelerator.query.virtual_tables.spark_views import SUFFIX
 from rewrite.analysis.misuse import ALIAS, CAST, UNBOUND, misuse, unbound
 from rewrite.analysis.syntax_errors import Fault, syntax_fault
 from rewrite.analysis.unknown_names import (

@@ -162,14 +162,13 @@ def _names(sql: str) -> Iterator[tuple[str, ...]]:
     parts: list[str] = []
     end = -1
     for token in tokens:
-        text = sql[token.start : token.end]
         if token.key == ".":
             end = token.end
             continue
         if parts and end < 0:
             yield tuple(parts)
             parts = []
-        parts.append(text[1:-1].replace("``", "`") if token.kind == "quoted" else text)
+        parts.append(token.name(sql))
         end = -1
     if parts:
         yield tuple(parts)

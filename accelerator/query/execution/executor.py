@@ -18,13 +18,12 @@ from accelerator.planning.plans import (
     ComposedPlan,
     ConstantsPlan,
     CoverPlan,
-    FilesPlan,
-    LogPlan,
     MergedPlan,
     NestedPlan,
     PartialPlan,
     Plan,
     RowsPlan,
+    VirtualPlan,
 )
 from accelerator.query.execution.cover_runner import (
     cover_frame,
@@ -143,17 +142,10 @@ class Execution:
         first = TopRows(plan, self._services.duckdb, tag, bytes_max)
         return first.run(), first.counted
 
-    def _files_rows(self, plan: FilesPlan, tag: str, _known: Known) -> Answer:
-        from accelerator.query.virtual_tables.files_query import run_files
+    def _virtual_rows(self, plan: VirtualPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.query.virtual_tables.answer import run_virtual
 
-        return run_files(plan, self._services.duckdb, tag), None
-
-    def _log_rows(self, plan: LogPlan, tag: str, _known: Known) -> Answer:
-        from accelerator.query.virtual_tables.log_query import run_log
-
-        services = self._services
-        services.log.unwritten()  # what this process has asked is written first
-        return run_log(plan, services.store.files, services.duckdb, tag), None
+        return run_virtual(plan, self._services.duckdb, tag), None
 
     def _constant_row(self, plan: ConstantsPlan, tag: str, _known: Known) -> Answer:
         from accelerator.planning.candidates.constants import run_constants
@@ -196,11 +188,10 @@ Known = dict[int, pa.Table]
 _HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
     CoverPlan: Execution._cover_rows,
     RowsPlan: Execution._sorted_rows,
-    FilesPlan: Execution._files_rows,
-    LogPlan: Execution._log_rows,
     ConstantsPlan: Execution._constant_row,
     NestedPlan: Execution._nested_rows,
     MergedPlan: Execution._merged_rows,
+    VirtualPlan: Execution._virtual_rows,
 }
 """Who runs which kind of plan in process; this is the one place where that is asked."""
 _FRAMES: dict[

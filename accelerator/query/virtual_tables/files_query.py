@@ -1,50 +1,42 @@
 """A query of one table of files, in process: one SELECT whose every part is proven for DuckDB.
 
 Fields of structs become columns of their own before the query is bound. What doesn't bind, or isn't
-proven to mean the same, is left to Spark with the reason (`files_views.py`).
+proven to mean the same, is left to Spark with the reason (`spark_views.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import pyarrow as pa
-from msgspec.structs import replace
 from sqlglot import exp
 
-from accelerator.common.arrow.spark_types import arrow_type, conform
-from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.session_settings import refusal
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.tables.files_table import PLAIN, STRUCTS, FileTable, Path
-from accelerator.planning.plans import FilesPlan
-from accelerator.query.virtual_tables.files_views import SUFFIX, is_table
-from cubes.definition import CubeDefinition, define
-from cubes.match.match import match
-from cubes.may_raise import may_raise, unsafe
-from cubes.sql.answer import RawSource, answer_sql
+from accelerator.planning.plans import VirtualPlan
+from accelerator.planning.plans.virtual import Mention, VirtualSelect
+from accelerator.query.virtual_tables.answer import check_types, duckdb_text
+from accelerator.query.virtual_tables.spark_views import SUFFIX, files_of, is_table
+from accelerator.store.journals.query_log.time_span import ALL
 from rewrite.bind.from_clause import occurrence_of
 from rewrite.bind.select import bind_block
 from rewrite.bind.table_rows import bind_rows
-from rewrite.errors import DefinitionError
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.ir.block import Block, Output
 from rewrite.ir.expr import Column, Expr, columns
 from rewrite.ir.row_block import RowBlock
 from rewrite.parse.parse import parse
-from rewrite.reason import Declined, DeclinedError
-from rewrite.render.row_block import rows_sql
+from rewrite.reason import DeclinedError
 
-_TABLE = "files_of_table"
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> FilesPlan:
+def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> VirtualPlan:
     """The plan; DeclinedError where Spark is to answer, SqlglotError where it can't be parsed."""
     refused, tree = refusal(settings, sql), parse(sql)
     if refused is not None:
-        raise _error(refused)
+        raise DeclinedError(refused.code, refused.detail)
     source = tree.args.get("from_")
     if not isinstance(tree, exp.Select) or source is None or not is_table(source.this):
         raise DeclinedError("block_unsupported")
@@ -55,33 +47,18 @@ def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> FilesPlan:
     pinned = facts.pinned[occurrence.at]
     table = pinned.file_table()
     flat = _flattened(tree, occurrence.alias, table)
-    names = {name.lower(): (".".join(path), path) for name, path in flat.items()}
-    facts.columns = _columns(table, dict(names.values()))
+    inner = {".".join(path): path for path in flat.values()}
+    facts.columns = _columns(table, inner)
     block = _bound(tree, facts, zone)
-    used = {c for e in _expressions(block) for c in columns(e)}
-    outputs = [o.expr for o in block.outputs]
-    for expr in (*used, *outputs):
-        try:
-            arrow_type(expr.type or "")
-        except KeyError as error:
-            raise DeclinedError("expression_not_proven", f"The type {expr.type}.") from error
-    paths = {".".join(path): path for path in ((n,) for n in PLAIN)} | dict(names.values())
-    wanted = dict.fromkeys(paths[c.name] for c in sorted(used, key=lambda c: c.field_id))
-    return FilesPlan(
-        pinned=(pinned,),
-        table=table,
-        paths=tuple(wanted) or (("content",),),
-        sql=_block_sql(block) if isinstance(block, Block) else _rows_sql(block),
-        names=tuple(_name(output, flat) for output in block.outputs),
-        types=tuple(expr.type or "" for expr in outputs),
-    )
-
-
-def run_files(plan: FilesPlan, engine: DuckDBEngine, tag: str) -> pa.Table:
-    """The answer, with Spark's names and types."""
-    rows = plan.pinned[0].file_metadata(plan.table, plan.paths)
-    answer = engine.run(plan.sql, {_TABLE: rows}, tag=tag)
-    return conform(answer, list(plan.names), list(plan.types))
+    used = sorted({c for e in _expressions(block) for c in columns(e)}, key=lambda c: c.field_id)
+    check_types(used)
+    text = duckdb_text(block)
+    outputs = tuple((_name(one, flat), one.expr.type or "") for one in block.outputs)
+    names = tuple(dict.fromkeys(c.name for c in used)) or ("content",)
+    types = {one.name: one.type for one in facts.columns}
+    files = files_of(pinned, types, {name: inner.get(name, (name,)) for name in names})
+    lists = (None,) * len(outputs)
+    return VirtualPlan(VirtualSelect(text, (Mention(files, names, ALL),), outputs, lists))
 
 
 class _FilesTables(Facts):
@@ -161,38 +138,3 @@ def _name(output: Output, flat: Mapping[str, Path]) -> str:
     if not name or odd:
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
     return name
-
-
-def _rows_sql(block: RowBlock) -> str:
-    if may_raise(block.expressions):
-        raise DeclinedError("may_raise")
-    return rows_sql(block, "duckdb", _TABLE)
-
-
-def _block_sql(block: Block) -> str:
-    """As a cube's answer is written where no segment serves: every row is raw."""
-    found = unsafe(block.conjuncts)
-    if found is not None:
-        raise _error(found)
-    whole = replace(block, occurrences=(replace(block.occurrences[0], at=At()),), conjuncts=())
-    matched = match(whole, _cube(whole))
-    if isinstance(matched, Declined):
-        raise _error(matched)
-    return answer_sql(block, matched, "duckdb", (), RawSource((_TABLE,)))
-
-
-def _cube(block: Block) -> CubeDefinition:
-    """The cube that has just the block's keys and aggregates."""
-    counted = [a for call in block.aggregates if call.distinct for a in call.args]
-    keys = tuple(dict.fromkeys((*block.keys, *counted)))
-    kept: Sequence[Expr] = (*keys, *(call for call in block.aggregates if not call.distinct))
-    outputs = tuple(Output(f"c{i}", None, expr) for i, expr in enumerate(kept))
-    plain = replace(block, keys=keys, outputs=outputs, having=None, order=(), limit=None, sets=())
-    try:
-        return define(plain)
-    except DefinitionError as error:
-        raise DeclinedError("aggregate_unsupported", str(error)) from error
-
-
-def _error(declined: Declined) -> DeclinedError:
-    return DeclinedError(declined.code, declined.detail)

@@ -1,21 +1,28 @@
-"""The table's name and columns, and where a query names it. Pure.
+"""The query log as a virtual table: its name, columns and rows, and where a query names it.
 
 A catalog that is called `system`, or `System`, has its own tables: then there is no such one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from sqlglot import TokenType, exp
 
+from accelerator.planning.plans.virtual import VirtualTable, VirtualTableRows
+from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.query_log.record import COLUMNS, Kind
+from accelerator.store.journals.query_log.time_span import Span
 from rewrite.parse.bounds import tokens_of
 from rewrite.parse.parse import PARSER_FAILS, parse
 
 CATALOG = "system"
 NAME = (CATALOG, "runtime", "query_log")
+STARTED = "started"
+"""The column by which files are left out."""
+ROWS_MAX = 1_000_000
+"""The newest statements that one query reads."""
 _TYPES: Mapping[Kind, str] = {
     "text": "string",
     "texts": "array<string>",
@@ -107,3 +114,21 @@ def written(sql: str) -> list[LogTableSpan]:
             bare = before is not TokenType.TABLE and behind not in _ALIASES
             found.append(LogTableSpan(names[0].start, names[-1].end + 1, bare))
     return found
+
+
+def table_of(files: StoreFiles, unwritten: Callable[[], object]) -> VirtualTable:
+    """The log as the asker may see it; `unwritten` writes what is still in memory."""
+    from accelerator.store.journals.query_log.reader import look_at  # imports Arrow's compute
+    from accelerator.store.journals.query_log.visibility import whose
+
+    user = whose()
+
+    def rows(columns: Sequence[str], span: Span) -> VirtualTableRows:
+        unwritten()
+        found = look_at(files, span, ROWS_MAX, columns, user)
+        return VirtualTableRows(found.rows, found.files, found.bytes, found.is_cut)
+
+    own = () if user is None else ("the asker's own statements",)
+    notes = (*own, f"the newest {ROWS_MAX:,} at most")
+    facts = {"own": user is not None, "rows_max": ROWS_MAX}
+    return VirtualTable("the query log", TYPES, rows, notes, facts)

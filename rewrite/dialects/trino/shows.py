@@ -12,7 +12,7 @@ from itertools import pairwise
 from sqlglot import Token, TokenType
 from sqlglot.errors import TokenError
 
-from rewrite.dialects.trino.syntax_errors import unread
+from rewrite.dialects.trino.syntax_errors import key_of, unread
 from rewrite.errors import AcceleratorError, UntranslatedError
 from rewrite.identifiers.quoting import backticked
 from rewrite.parse.bounds import tokens_of
@@ -54,7 +54,7 @@ def spark_shows(sql: str, end: int, query: Callable[[str], str]) -> str:
         text = rest[token.start : token.end + 1]
         if token.token_type is TokenType.IDENTIFIER:
             text = backticked(token.text)
-        elif token.token_type is TokenType.STRING and _key(before) == "LIKE":
+        elif token.token_type is TokenType.STRING and key_of(before) == "LIKE":
             text = f"'{_pattern(sql, end, token)}'"
         found += rest[place : token.start] + text
         place = token.end + 1
@@ -80,7 +80,7 @@ def _explain(sql: str, end: int, query: Callable[[str], str]) -> str:
 
 def _check(sql: str, first: str, end: int, tokens: list[Token]) -> None:
     """Raises UntranslatedError for words that only Trino has."""
-    keys = list(map(_key, tokens))
+    keys = list(map(key_of, tokens))
     wrong = None
     if first == "SHOW":
         wrong = next((place for place, key in enumerate(keys[:2]) if key in _NOT_SPARKS), None)
@@ -106,9 +106,3 @@ def _pattern(sql: str, end: int, token: Token) -> str:
             at=place_of(sql, end + token.start, end + token.end + 1),
         )
     return token.text.replace("_", ".").replace("%", "*")
-
-
-def _key(token: Token | None) -> str:
-    """The word in capitals; empty if it's in quotes."""
-    quoted = token is None or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-    return "" if token is None or quoted else token.text.upper()

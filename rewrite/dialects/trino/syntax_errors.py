@@ -16,10 +16,12 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from rewrite.dialects.tokens import HINT
 from rewrite.errors import StatementError, UntranslatedError
 from rewrite.parse.bounds import TooDeepError, tokens_of, too_deep
+from rewrite.parse.cursor import QUOTED
 from rewrite.parse.parse import UnsureError
 from rewrite.text.printable import one_line
 from rewrite.text.source_position import SourcePosition, place_of
 from rewrite.text.spark_keywords import in_order, words
+from rewrite.text.spark_lexer import unpaired
 from rewrite.text.suggestions import closest, did_you_mean
 
 _TRINO = "trino"
@@ -84,10 +86,10 @@ def unread(sql: str, error: SqlglotError) -> StatementError:
         tokens = tokens_of(sql, _TRINO)
     except SqlglotError:  # its parts may be read by another dialect than the whole
         return StatementError("the statement can't be read", hint=_MEND)
-    not_read = next((one for one in tokens if _key(one) in _NOT_READ), None)
+    not_read = next((one for one in tokens if key_of(one) in _NOT_READ), None)
     if not_read is not None:
         return UntranslatedError(
-            f"{_key(not_read)} isn't translated from {_TRINO}",
+            f"{key_of(not_read)} isn't translated from {_TRINO}",
             hint="write it in another way",
             at=place_of(sql, not_read.start, not_read.end + 1),
         )
@@ -142,10 +144,10 @@ def _place_of(sql: str, node: exp.Expr) -> SourcePosition | None:
 _MEND = "mend the statement at this place"
 
 
-def _key(token: Token) -> str:
-    """The word in capitals; empty if it's in quotes."""
-    is_quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-    return "" if is_quoted else token.text.upper()
+def key_of(token: Token | None) -> str:
+    """The word in capitals; empty if it's in quotes, or there is none."""
+    is_quoted = token is None or token.token_type in QUOTED
+    return "" if token is None or is_quoted else token.text.upper()
 
 
 def _unclosed(sql: str) -> StatementError:
@@ -182,14 +184,18 @@ def _of_token(sql: str, tokens: Sequence[Token], place: int, why: str) -> Statem
     if token.token_type is TokenType.R_PAREN and _unpaired(sql, tokens) is not None:
         return _unpaired(sql, tokens) or _cant_go_on(sql, token, ())
     before = tokens[place - 1] if place else token
-    if place > 1 and tokens[place - 2].token_type is TokenType.ALIAS and _key(before) in _RESERVED:
+    if (
+        place > 1
+        and tokens[place - 2].token_type is TokenType.ALIAS
+        and key_of(before) in _RESERVED
+    ):
         return _cant_go_on(sql, before, ())
-    if _key(before) in ("GROUP", "ORDER"):
-        return _cant_go_on(sql, token, (f"{_key(before)} BY",))
+    if key_of(before) in ("GROUP", "ORDER"):
+        return _cant_go_on(sql, token, (f"{key_of(before)} BY",))
     # A word before it may be a clause's, misspelt, that was read as a name.
     for one in (before, token):
         if one.token_type is TokenType.VAR and len(one.text) >= _LETTERS_MIN:
-            near = closest(_key(one), _CLAUSES)
+            near = closest(key_of(one), _CLAUSES)
             if near:
                 return _cant_go_on(sql, one, near)
     return _cant_go_on(sql, token, ())
@@ -215,19 +221,12 @@ def _too_early(sql: str, tokens: Sequence[Token]) -> StatementError:
 
 def _unpaired(sql: str, tokens: Sequence[Token]) -> StatementError | None:
     """The error for a parenthesis without a partner."""
-    opened: list[Token] = []
-    for token in tokens:
-        if token.token_type is TokenType.L_PAREN:
-            opened.append(token)
-        elif token.token_type is TokenType.R_PAREN:
-            if not opened:
-                at = place_of(sql, token.start, token.end + 1)
-                return StatementError("a parenthesis closes that none opens", hint=_MEND, at=at)
-            opened.pop()
-    if not opened:
+    found = unpaired(map(key_of, tokens))
+    if found is None:
         return None
-    at = place_of(sql, opened[-1].start, opened[-1].end + 1)
-    return StatementError("a parenthesis isn't closed", hint=_MEND, at=at)
+    place, message = found
+    at = place_of(sql, tokens[place].start, tokens[place].end + 1)
+    return StatementError(message, hint=_MEND, at=at)
 
 
 def _shown(sql: str, token: Token) -> str:

@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator.errors import UnknownTableError
-from accelerator.query.virtual_tables.files_views import _named_stats
+from accelerator.query.virtual_tables.spark_views import named_stats
 from accelerator.services.verification.compare import differ
 from accelerator.session.session import Accelerator
 from tests.support.pristine import Pristine
@@ -33,8 +33,8 @@ def test_statistics_that_a_text_names() -> None:
         "column_stats['a1']": leaves,
     }
     for text, wanted in named.items():
-        assert _named_stats(text.lower().replace("``", "`"), leaves) == wanted, text
-    assert _named_stats("column_stats.b", ["a", "é", "b"]) == ["é", "b"]
+        assert named_stats(text.lower().replace("``", "`"), leaves) == wanted, text
+    assert named_stats("column_stats.b", ["a", "é", "b"]) == ["é", "b"]
 
 
 def _fill(catalog: SqlCatalog) -> None:

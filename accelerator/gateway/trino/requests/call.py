@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from accelerator.errors import StatementError
 from accelerator.gateway.trino.requests import nodes
-from accelerator.gateway.trino.requests.cursor import TrinoCursor, shown
+from accelerator.gateway.trino.requests.cursor import TrinoCursor
+from rewrite.parse.cursor import excerpt
 from rewrite.text.suggestions import closest, did_you_mean
 
 _KILL = ("system", "runtime", "kill_query")
@@ -32,7 +33,7 @@ def called(cursor: TrinoCursor, catalog: str | None, schema: str | None) -> node
     if (*before, *path) != _KILL:
         return None
     given = _arguments(cursor)
-    cursor.ended()
+    cursor.end()
     id = given.get("query_id")
     if id is None:
         raise CallArgumentsError(
@@ -74,7 +75,7 @@ def _name(cursor: TrinoCursor) -> str:
     if name not in _ARGUMENTS:
         near = closest(name, _ARGUMENTS)
         raise CallArgumentsError(
-            f"kill_query has no argument {shown(name)}",
+            f"kill_query has no argument {excerpt(name)}",
             hint=did_you_mean(near) or f"its arguments are {' and '.join(_ARGUMENTS)}",
             suggestions=near,
         )

@@ -13,7 +13,8 @@ from msgspec import Struct
 from sqlglot import TokenType
 
 from accelerator.errors import AcceleratorError, ParameterError, StatementError
-from accelerator.gateway.trino.requests.cursor import TrinoCursor, TrinoWord, shown
+from accelerator.gateway.trino.requests.cursor import TrinoCursor
+from rewrite.parse.cursor import Word, excerpt
 from rewrite.text.source_position import place_of
 
 TYPED = frozenset(
@@ -54,8 +55,7 @@ def constants(cursor: TrinoCursor) -> list[Constant]:
         found.append(_parameter(cursor))
         if len(found) > _COUNT_MAX:
             raise ParameterError(f"there are more than {_COUNT_MAX:,} parameters")
-    cursor.ended()
-    return found
+    return cursor.ended(found)
 
 
 def scalar(cursor: TrinoCursor) -> str:
@@ -132,7 +132,7 @@ def _function(cursor: TrinoCursor, _: int) -> None:
     cursor.expect("(", ")")
 
 
-def _hexadecimal(cursor: TrinoCursor, word: TrinoWord) -> None:
+def _hexadecimal(cursor: TrinoCursor, word: Word) -> None:
     try:
         bytes.fromhex(word.text)
     except ValueError:
@@ -206,19 +206,19 @@ def _no_constant(cursor: TrinoCursor) -> AcceleratorError:
     if word is None:
         return cursor.error("a constant")
     return ParameterError(
-        f"a parameter is a constant, and {shown(cursor.sql[word.start : word.end])} is none",
+        f"a parameter is a constant, and {excerpt(cursor.sql[word.start : word.end])} is none",
         hint="give a literal, CAST of one, or ARRAY[…] of some",
         at=place_of(cursor.sql, word.start, word.end),
     )
 
 
-def markers(words: Sequence[TrinoWord]) -> list[TrinoWord]:
+def markers(words: Sequence[Word]) -> list[Word]:
     """The words that are markers; `??` is two of them."""
     found = [word for word in words if word.key == "?"]
     return [word for word in found if word.kind in (TokenType.PLACEHOLDER, TokenType.DQMARK)]
 
 
-def spliced(sql: str, words: Sequence[TrinoWord], values: Sequence[Constant]) -> str:
+def spliced(sql: str, words: Sequence[Word], values: Sequence[Constant]) -> str:
     """The text with constants in the places of its markers, nothing else changed.
 
     ParameterError where there are not as many of them as markers, StatementError where one would
@@ -250,12 +250,12 @@ def spliced(sql: str, words: Sequence[TrinoWord], values: Sequence[Constant]) ->
     return "".join((*pieces, sql[at:]))
 
 
-def _check_operand(sql: str, before: TrinoWord | None, marker: TrinoWord) -> None:
+def _check_operand(sql: str, before: Word | None, marker: Word) -> None:
     """A text behind a type's name would be a literal of that type, which the marker isn't."""
     if before is not None and (before.key in TYPED or before.key in ("INTERVAL", "PRECISION")):
         name = sql[before.start : before.end]
         raise StatementError(
-            f"{shown(name)} can't stand before a parameter",
-            hint=f"CAST(? AS {shown(name).upper()}), or ? * INTERVAL '1' DAY",
+            f"{excerpt(name)} can't stand before a parameter",
+            hint=f"CAST(? AS {excerpt(name).upper()}), or ? * INTERVAL '1' DAY",
             at=place_of(sql, marker.start, marker.end),
         )

@@ -14,13 +14,7 @@ from msgspec.structs import replace
 from accelerator.errors import AcceleratorError, StatementError
 from accelerator.gateway.trino.headers import HeaderError, time_zone
 from accelerator.gateway.trino.requests import call, nodes, show
-from accelerator.gateway.trino.requests.cursor import (
-    TrinoCursor,
-    TrinoWord,
-    flat_comments,
-    shown,
-    words_of,
-)
+from accelerator.gateway.trino.requests.cursor import TrinoCursor, flat_comments, words_of
 from accelerator.gateway.trino.requests.execute_using import (
     Constant,
     constants,
@@ -34,6 +28,7 @@ from accelerator.query.statements.catalog import EXAMPLES
 from accelerator.query.statements.grammar import BEGINNINGS, parse_statement, vacuum_fault
 from accelerator.query.statements.nodes import Other
 from rewrite.client import SPARK
+from rewrite.parse.cursor import Word, excerpt
 from rewrite.text.first_look import QUERY_WORDS, first_word
 from rewrite.text.source_position import place_of
 from rewrite.text.suggestions import closest, did_you_mean
@@ -99,7 +94,7 @@ def _read(sql: str, client: ClientSession, *, placed: bool) -> Request:
     return _of(_Context(TrinoCursor(text, words), text, client, placed))
 
 
-def _single(sql: str) -> tuple[str, list[TrinoWord]]:
+def _single(sql: str) -> tuple[str, list[Word]]:
     """The one statement of a text, up to its semicolon, and its words; there is at least one."""
     words = words_of(sql)
     if not words or words[0].key == ";":
@@ -119,7 +114,7 @@ def _single(sql: str) -> tuple[str, list[TrinoWord]]:
     return text[: words[end].start], words[:end]
 
 
-def _check_functions(sql: str, words: list[TrinoWord]) -> None:
+def _check_functions(sql: str, words: list[Word]) -> None:
     """Those of a query hold semicolons, so that no end could be told."""
     if words[0].key == "WITH" and len(words) > 2 and words[1].key in ("FUNCTION", "SESSION"):
         if words[2].key in ("AS", "("):  # a query's name
@@ -165,14 +160,14 @@ def _is_ours(sql: str) -> bool:
     return not isinstance(parse_statement(sql, "trino"), Other)
 
 
-def _unknown(cursor: TrinoCursor, word: TrinoWord) -> StatementError:
+def _unknown(cursor: TrinoCursor, word: Word) -> StatementError:
     if word.key in _BEHIND:
         expected, example = _BEHIND[word.key]
         cursor.next += 1
         error = cursor.error(expected)
         error.hint = f"for example: {example}"
         return error
-    found = shown(cursor.sql[word.start : word.end])
+    found = excerpt(cursor.sql[word.start : word.end])
     near = closest(found, sorted({*_QUERY, *_GRAMMARS, *BEGINNINGS, *REFUSED} - {word.key}))
     return StatementError(
         f"no statement begins with {found}",
@@ -189,29 +184,23 @@ def _use(context: _Context) -> Request:
     cursor = context.cursor
     first = cursor.name("a schema's name").name
     if not cursor.take("."):
-        cursor.ended()
-        return nodes.UseSchema(first)
-    schema = cursor.name("a schema's name behind the dot").name
-    cursor.ended()
-    return nodes.UseSchema(schema, first)
+        return cursor.ended(nodes.UseSchema(first))
+    second = cursor.name("a schema's name behind the dot")
+    return cursor.ended(nodes.UseSchema(second.name, first))
 
 
 def _set(context: _Context) -> Request | None:
     cursor = context.cursor
     if cursor.take("SESSION", "AUTHORIZATION"):
         word = cursor.peek()
-        if word is not None and word.is_text:
-            user = cursor.text("a user")
-        else:
-            user = cursor.name("a user").name
-        cursor.ended()
-        return nodes.SetAuthorization(user)
+        is_text = word is not None and word.is_text
+        user = cursor.text("a user") if is_text else cursor.name("a user").name
+        return cursor.ended(nodes.SetAuthorization(user))
     if cursor.take("SESSION"):
         name = _property(cursor)
         cursor.expect("=")
         value = scalar(cursor)
-        cursor.ended()
-        return nodes.SetSession(name, value)
+        return cursor.ended(nodes.SetSession(name, value))
     if cursor.take("TIME", "ZONE"):
         return _time_zone(cursor)
     if cursor.take("ROLE"):
@@ -231,12 +220,11 @@ def _property(cursor: TrinoCursor) -> str:
 
 def _time_zone(cursor: TrinoCursor) -> Request:
     if cursor.take("LOCAL"):
-        cursor.ended()
-        return nodes.SetTimeZone(None)
+        return cursor.ended(nodes.SetTimeZone(None))
     if cursor.at("INTERVAL"):
         return nodes.Refused("SET TIME ZONE INTERVAL", "give the offset as a text: '+01:00'")
     zone = cursor.text("LOCAL or a time zone's name in quotes")
-    cursor.ended()
+    cursor.end()
     try:
         return nodes.SetTimeZone(time_zone(zone))
     except HeaderError as error:
@@ -252,19 +240,16 @@ def _role(cursor: TrinoCursor) -> Request:
         cursor.next -= 1
         raise cursor.error("a role's name other than ALL and NONE")
     catalog = cursor.name("a catalog's name").name if cursor.take("IN") else None
-    cursor.ended()
-    return nodes.SetRole(role, catalog)
+    return cursor.ended(nodes.SetRole(role, catalog))
 
 
 def _reset(context: _Context) -> Request | None:
     cursor = context.cursor
     if cursor.take("SESSION", "AUTHORIZATION"):
-        cursor.ended()
-        return nodes.SetAuthorization(None)
+        return cursor.ended(nodes.SetAuthorization(None))
     cursor.expect("SESSION")
     name = _property(cursor)
-    cursor.ended()
-    return nodes.ResetSession(name)
+    return cursor.ended(nodes.ResetSession(name))
 
 
 def _prepare(context: _Context) -> Request:
@@ -286,7 +271,7 @@ def _prepared(context: _Context) -> str:
     if found is None:
         near = closest(word.name, known)
         raise PreparedNotFoundError(
-            f"no statement is prepared as {shown(word.name)}",
+            f"no statement is prepared as {excerpt(word.name)}",
             hint=did_you_mean(near) or "PREPARE name FROM SELECT …",
             at=place_of(cursor.sql, word.start, word.end),
             suggestions=near,
@@ -303,7 +288,7 @@ def _execute(context: _Context) -> Request:
     else:
         sql = _prepared(context)
     given = constants(cursor) if cursor.take("USING") else []
-    cursor.ended()
+    cursor.end()
     try:
         return _executed(sql, given, context.client)
     except AcceleratorError as error:
@@ -326,7 +311,7 @@ def _deallocate(context: _Context) -> Request:
     cursor.expect("PREPARE")
     word = cursor.peek()
     _prepared(context)
-    cursor.ended()
+    cursor.end()
     known = word.name if word is not None else ""
     return nodes.Deallocate(
         known if word is None or known in context.client.prepared else word.text
@@ -340,8 +325,7 @@ def _start(context: _Context) -> Request:
         _mode(cursor)
         while cursor.take(","):
             _mode(cursor)
-    cursor.ended()
-    return nodes.StartTransaction()
+    return cursor.ended(nodes.StartTransaction())
 
 
 def _mode(cursor: TrinoCursor) -> None:
@@ -356,14 +340,12 @@ def _mode(cursor: TrinoCursor) -> None:
 
 def _commit(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.ended()
-    return nodes.Commit()
+    return context.cursor.ended(nodes.Commit())
 
 
 def _rollback(context: _Context) -> Request:
     context.cursor.take("WORK")
-    context.cursor.ended()
-    return nodes.Rollback()
+    return context.cursor.ended(nodes.Rollback())
 
 
 def _call(context: _Context) -> Request | None:
@@ -381,12 +363,9 @@ def _describe(context: _Context) -> Request:
     if following is not None and following.key != ".":
         for word, kind in (("INPUT", nodes.DescribeInput), ("OUTPUT", nodes.DescribeOutput)):
             if cursor.take(word):
-                found = kind(_prepared(context))
-                cursor.ended()
-                return found
+                return cursor.ended(kind(_prepared(context)))
     table = cursor.path("a table's name")
-    cursor.ended()
-    return nodes.TrinoShowColumns(table)
+    return cursor.ended(nodes.TrinoShowColumns(table))
 
 
 def _show(context: _Context) -> Request | None:

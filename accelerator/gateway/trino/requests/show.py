@@ -17,7 +17,7 @@ def shown_of(cursor: TrinoCursor) -> Shown | Refused | None:
     """What is asked behind SHOW; None where the words aren't Trino's, StatementError else."""
     found = _shown(cursor)
     if found is not None and not isinstance(found, Refused):
-        cursor.ended()
+        cursor.end()
     return found
 
 

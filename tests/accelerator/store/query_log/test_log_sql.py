@@ -13,11 +13,13 @@ from sqlglot import exp
 
 import accelerator
 from accelerator.errors import StatementError, UnknownColumnError
+from accelerator.planning.plans.virtual import VirtualTable
 from accelerator.query.early_errors.check import check
 from accelerator.query.early_errors.lake_tables import LakeTables
-from accelerator.query.virtual_tables import log_query
+from accelerator.query.virtual_tables import log_table
 from accelerator.query.virtual_tables.log_table import TYPES, is_named
 from accelerator.query.virtual_tables.log_times import span_of, with_now
+from accelerator.query.virtual_tables.spark_views import log_viewed
 from accelerator.store.files.files import open_files
 from accelerator.store.journals.query_log.record import COLUMNS, arrow_type
 from accelerator.store.journals.query_log.time_span import ALL, Span
@@ -124,7 +126,7 @@ def test_files_of_other_times_are_not_read(acc, where, ids, files):
 
 
 def test_more_than_the_most_is_told(acc, monkeypatch):
-    monkeypatch.setattr(log_query, "ROWS_MAX", 4)
+    monkeypatch.setattr(log_table, "ROWS_MAX", 4)
     found = acc.query(f"SELECT id FROM {LOG} ORDER BY id")
     assert [one["id"] for one in found.arrow().to_pylist()] == ["q5", "q6", "q7", "q8"]
     assert found.metrics.all_rows.startswith("log_cut: ")
@@ -289,7 +291,8 @@ ZONE = {"time_zone": "UTC"}
 
 
 def _viewed(sql, settings=ZONE):
-    return log_query._viewed(sql, "v", settings)
+    log = VirtualTable("the query log", TYPES, lambda _columns, _span: pytest.fail("rows are read"))
+    return log_viewed(sql, "v", log, settings)
 
 
 @pytest.mark.parametrize(
