@@ -26,12 +26,12 @@ from accelerator.common.config.settings import Settings, from_file, setting
 from accelerator.common.config.value_kinds import (
     Bytes,
     Count,
-    Kind,
     Seconds,
     Switch,
     Text,
     TextOrNone,
     Threads,
+    ValueKind,
     Whole,
     texts,
     whole,
@@ -52,13 +52,16 @@ _PATHS = (
 )
 
 
-Port = Annotated[int, Kind("a whole number from 0 to 65535", whole(0, 65535))]
+Port = Annotated[int, ValueKind("a whole number from 0 to 65535", whole(0, 65535))]
 Hosts = Annotated[
     tuple[str, ...],
-    Kind("names of hosts and addresses, without scheme, port and path", texts(configured_host)),
+    ValueKind(
+        "names of hosts and addresses, without scheme, port and path", texts(configured_host)
+    ),
 ]
 Networks = Annotated[
-    tuple[str, ...], Kind("addresses such as 10.0.0.7, networks as 10.0.0.0/8", texts(ip_network))
+    tuple[str, ...],
+    ValueKind("addresses such as 10.0.0.7, networks as 10.0.0.0/8", texts(ip_network)),
 ]
 
 

@@ -25,7 +25,6 @@ from accelerator.common.config.value_kinds import (
     Days,
     Dialect,
     Hours,
-    Kind,
     MemoryOrNone,
     Minutes,
     Name,
@@ -40,6 +39,7 @@ from accelerator.common.config.value_kinds import (
     Texts,
     Threads,
     ThreadsOrNone,
+    ValueKind,
     Whole,
     or_none,
 )
@@ -62,7 +62,7 @@ GATEWAY_PREFIX = f"{ENV_PREFIX}GATEWAY_"
 _GIB = 1024**3
 _CATALOGS = core_schema.literal_schema(["sql", "rest", "hive", "glue"])
 CatalogType = Annotated[
-    str | None, Kind("one of sql, rest, hive, glue, or nothing", or_none(_CATALOGS))
+    str | None, ValueKind("one of sql, rest, hive, glue, or nothing", or_none(_CATALOGS))
 ]
 
 

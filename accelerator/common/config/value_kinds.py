@@ -87,7 +87,7 @@ def _refresh(value: str) -> str:
         raise ValueError(error.message) from error
 
 
-class Kind:
+class ValueKind:
     """A kind of values: `words` say what a setting of it takes."""
 
     def __init__(self, words: str, schema: CoreSchema) -> None:
@@ -138,46 +138,49 @@ _TABLE = _before(
     ),
 )
 
-Text = Annotated[str, Kind("text", _TEXT)]
-TextOrNone = Annotated[str | None, Kind("text, or nothing", or_none(_TEXT))]
-Name = Annotated[str, Kind("a name of letters, digits and _", _NAME)]
-Switch = Annotated[bool, Kind("true or false", _before(_stripped, core_schema.bool_schema()))]
-Seconds = Annotated[float, Kind("seconds, 0 or more", _number())]
-Hours = Annotated[float, Kind("hours, 0 or more", _number())]
-Days = Annotated[float, Kind("days, 0 or more", _number())]
-Minutes = Annotated[float, Kind("minutes, 0 or more", _number())]
-Share = Annotated[float, Kind("a number from 0 to 1", _number(le=1))]
-Whole = Annotated[int, Kind("a whole number, 0 or more", whole(0))]
-Count = Annotated[int, Kind("a whole number, 1 or more", whole(1))]
-Threads = Annotated[int, Kind("a whole number from 1 to 1024", whole(1, 1024))]
-ThreadsOrNone = Annotated[int, Kind("a whole number from 0 to 1024", whole(0, 1024))]
-Bytes = Annotated[int, Kind("bytes, or a size such as 512MB or 2GiB", _before(bytes_of, whole(0)))]
+Text = Annotated[str, ValueKind("text", _TEXT)]
+TextOrNone = Annotated[str | None, ValueKind("text, or nothing", or_none(_TEXT))]
+Name = Annotated[str, ValueKind("a name of letters, digits and _", _NAME)]
+Switch = Annotated[bool, ValueKind("true or false", _before(_stripped, core_schema.bool_schema()))]
+Seconds = Annotated[float, ValueKind("seconds, 0 or more", _number())]
+Hours = Annotated[float, ValueKind("hours, 0 or more", _number())]
+Days = Annotated[float, ValueKind("days, 0 or more", _number())]
+Minutes = Annotated[float, ValueKind("minutes, 0 or more", _number())]
+Share = Annotated[float, ValueKind("a number from 0 to 1", _number(le=1))]
+Whole = Annotated[int, ValueKind("a whole number, 0 or more", whole(0))]
+Count = Annotated[int, ValueKind("a whole number, 1 or more", whole(1))]
+Threads = Annotated[int, ValueKind("a whole number from 1 to 1024", whole(1, 1024))]
+ThreadsOrNone = Annotated[int, ValueKind("a whole number from 0 to 1024", whole(0, 1024))]
+Bytes = Annotated[
+    int, ValueKind("bytes, or a size such as 512MB or 2GiB", _before(bytes_of, whole(0)))
+]
 MemoryOrNone = Annotated[
     int | None,
-    Kind(
+    ValueKind(
         "a size such as 512MB or 2GiB, 16 MiB or more, or nothing",
         or_none(_before(bytes_of, whole(16 * 1024**2))),
     ),
 ]
 Dialect = Annotated[
-    str, Kind(f"one of {', '.join(DIALECTS)}", core_schema.literal_schema(list(DIALECTS)))
+    str, ValueKind(f"one of {', '.join(DIALECTS)}", core_schema.literal_schema(list(DIALECTS)))
 ]
 Refresh = Annotated[
     str,
-    Kind(
+    ValueKind(
         "`manual`, `on_commit`, or an interval such as `10 minutes`",
         _after(_refresh, _TEXT),
     ),
 ]
 Texts = Annotated[
-    tuple[str, ...], Kind("a list of texts (in the environment: separated by commas)", texts(str))
+    tuple[str, ...],
+    ValueKind("a list of texts (in the environment: separated by commas)", texts(str)),
 ]
 Table = Annotated[
-    dict[str, str], Kind("a table of texts (in the environment: a JSON object)", _TABLE)
+    dict[str, str], ValueKind("a table of texts (in the environment: a JSON object)", _TABLE)
 ]
 Tables = Annotated[
     dict[str, dict[str, str]],
-    Kind(
+    ValueKind(
         "a table of tables of texts (in the environment: a JSON object)",
         _before(_table, core_schema.dict_schema(_NAME, _TABLE)),
     ),
