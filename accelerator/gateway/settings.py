@@ -24,6 +24,7 @@ from accelerator.common.config.config import (
 )
 from accelerator.common.config.settings import Settings, from_file, setting
 from accelerator.common.config.value_kinds import (
+    Allowed,
     Bytes,
     Count,
     Seconds,
@@ -31,7 +32,6 @@ from accelerator.common.config.value_kinds import (
     Text,
     TextOrNone,
     Threads,
-    ValueKind,
     Whole,
     texts,
     whole,
@@ -52,16 +52,14 @@ _PATHS = (
 )
 
 
-Port = Annotated[int, ValueKind("a whole number from 0 to 65535", whole(0, 65535))]
+Port = Annotated[int, Allowed("a whole number from 0 to 65535", whole(0, 65535))]
 Hosts = Annotated[
     tuple[str, ...],
-    ValueKind(
-        "names of hosts and addresses, without scheme, port and path", texts(configured_host)
-    ),
+    Allowed("names of hosts and addresses, without scheme, port and path", texts(configured_host)),
 ]
 Networks = Annotated[
     tuple[str, ...],
-    ValueKind("addresses such as 10.0.0.7, networks as 10.0.0.0/8", texts(ip_network)),
+    Allowed("addresses such as 10.0.0.7, networks as 10.0.0.0/8", texts(ip_network)),
 ]
 
 

@@ -99,6 +99,11 @@ class Survey:
             return Declined("metadata_contradicts")
         return Believed(self, self._statistics, known)
 
+    def partitioned(self, used: Iterable[Column]) -> list[Column]:
+        """Those that files are partitioned by: no other column's bounds contradict a partition."""
+        held = self._statistics.source.partitioned
+        return [one for one in used if one.field_id in held]
+
     @cached_property
     def told(self) -> tuple[Verdict, tuple[Skipped, ...]]:
         """What bounds and light indexes prove of each file, and what these let be left out."""

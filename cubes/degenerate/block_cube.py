@@ -71,16 +71,16 @@ def _counted_by_keys(matched: Match) -> Match:
 
     Nothing merges with these rows, and engines group faster than they gather values.
     """
-    slots: list[StateSlot] = []
+    places: dict[StateSlot, int] = {}
     finals: list[Final] = []
     for final in matched.finals:
         own = [matched.slots[place] for place in final.slots]
         call, measure = final.aggregate, final.measure
         if call.distinct and call.function == "count":
             own, measure = [_key(call, own[0])], None
-        slots += [one for one in own if one not in slots]
-        finals.append(Final(call, measure, tuple(map(slots.index, own))))
-    return replace(matched, slots=tuple(slots), finals=tuple(finals))
+        held = tuple([places.setdefault(one, len(places)) for one in own])
+        finals.append(Final(call, measure, held))
+    return replace(matched, slots=tuple(places), finals=tuple(finals))
 
 
 def _key(call: Aggregate, slot: StateSlot) -> StateSlot:

@@ -44,9 +44,14 @@ class Deriver:
     def __init__(self, cube: CubeDefinition, view: OccurrenceView, block: Block, fact: int) -> None:
         self._cube, self._expressed, self._block, self._fact = cube, view.expressed, block, fact
         self._find, self._states = view.classes.find, view.states
-        self.slots: list[StateSlot] = []
+        self._places: dict[StateSlot, int] = {}
         self.bounded: list[tuple[int, int, str]] = []
         self._rows = self._states["rows", None, None]
+
+    @property
+    def slots(self) -> tuple[StateSlot, ...]:
+        """The slots that the aggregates need so far, each once."""
+        return tuple(self._places)
 
     def finals(self) -> tuple[Final, ...]:
         """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
@@ -135,10 +140,7 @@ class Deriver:
         return cube.type if kind == "sum" and cube.type is not None else type_
 
     def _add(self, slot: StateSlot) -> int:
-        if slot in self.slots:
-            return self.slots.index(slot)
-        self.slots.append(slot)
-        return len(self.slots) - 1
+        return self._places.setdefault(slot, len(self._places))
 
     def _cube_value(self, kind: str, argument: Expr | None) -> Expr:
         stored = self._states.get((kind, self._key(argument), None))

@@ -177,7 +177,7 @@ class _Attempt:
         needs = Needs(
             frozenset(self._complete), frozenset(self._unique), named, tuple(deriver.bounded)
         )
-        return Match(self._fact, keys, where, tuple(deriver.slots), finals, needs, delta)
+        return Match(self._fact, keys, where, deriver.slots, finals, needs, delta)
 
     def _joined(self, view: OccurrenceView) -> Iterator[Delta]:
         """The delta as it's joined: its inner occurrences, then each left edge in order."""

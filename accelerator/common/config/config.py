@@ -20,6 +20,7 @@ from accelerator.common.config.settings import (
     setting,
 )
 from accelerator.common.config.value_kinds import (
+    Allowed,
     Bytes,
     Count,
     Days,
@@ -39,7 +40,6 @@ from accelerator.common.config.value_kinds import (
     Texts,
     Threads,
     ThreadsOrNone,
-    ValueKind,
     Whole,
     or_none,
 )
@@ -62,7 +62,7 @@ GATEWAY_PREFIX = f"{ENV_PREFIX}GATEWAY_"
 _GIB = 1024**3
 _CATALOGS = core_schema.literal_schema(["sql", "rest", "hive", "glue"])
 CatalogType = Annotated[
-    str | None, ValueKind("one of sql, rest, hive, glue, or nothing", or_none(_CATALOGS))
+    str | None, Allowed("one of sql, rest, hive, glue, or nothing", or_none(_CATALOGS))
 ]
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from accelerator.common.config.value_kinds import ValueKind
+from accelerator.common.config.value_kinds import Allowed
 from accelerator.errors import ConfigError
 from rewrite.text.printable import one_line
 from rewrite.text.suggestions import closest, did_you_mean
@@ -113,7 +113,7 @@ def reaching_out(settings: type[Settings]) -> list[str]:
 
 def describe(field: FieldInfo) -> str:
     """Describes the values of a setting, for messages and for the reference page."""
-    kinds = [one.words for one in field.metadata if isinstance(one, ValueKind)]
+    kinds = [one.words for one in field.metadata if isinstance(one, Allowed)]
     return kinds[0] if kinds else f"one of {', '.join(get_args(field.annotation))}"
 
 

@@ -87,7 +87,7 @@ def _refresh(value: str) -> str:
         raise ValueError(error.message) from error
 
 
-class ValueKind:
+class Allowed:
     """A kind of values: `words` say what a setting of it takes."""
 
     def __init__(self, words: str, schema: CoreSchema) -> None:
@@ -138,49 +138,49 @@ _TABLE = _before(
     ),
 )
 
-Text = Annotated[str, ValueKind("text", _TEXT)]
-TextOrNone = Annotated[str | None, ValueKind("text, or nothing", or_none(_TEXT))]
-Name = Annotated[str, ValueKind("a name of letters, digits and _", _NAME)]
-Switch = Annotated[bool, ValueKind("true or false", _before(_stripped, core_schema.bool_schema()))]
-Seconds = Annotated[float, ValueKind("seconds, 0 or more", _number())]
-Hours = Annotated[float, ValueKind("hours, 0 or more", _number())]
-Days = Annotated[float, ValueKind("days, 0 or more", _number())]
-Minutes = Annotated[float, ValueKind("minutes, 0 or more", _number())]
-Share = Annotated[float, ValueKind("a number from 0 to 1", _number(le=1))]
-Whole = Annotated[int, ValueKind("a whole number, 0 or more", whole(0))]
-Count = Annotated[int, ValueKind("a whole number, 1 or more", whole(1))]
-Threads = Annotated[int, ValueKind("a whole number from 1 to 1024", whole(1, 1024))]
-ThreadsOrNone = Annotated[int, ValueKind("a whole number from 0 to 1024", whole(0, 1024))]
+Text = Annotated[str, Allowed("text", _TEXT)]
+TextOrNone = Annotated[str | None, Allowed("text, or nothing", or_none(_TEXT))]
+Name = Annotated[str, Allowed("a name of letters, digits and _", _NAME)]
+Switch = Annotated[bool, Allowed("true or false", _before(_stripped, core_schema.bool_schema()))]
+Seconds = Annotated[float, Allowed("seconds, 0 or more", _number())]
+Hours = Annotated[float, Allowed("hours, 0 or more", _number())]
+Days = Annotated[float, Allowed("days, 0 or more", _number())]
+Minutes = Annotated[float, Allowed("minutes, 0 or more", _number())]
+Share = Annotated[float, Allowed("a number from 0 to 1", _number(le=1))]
+Whole = Annotated[int, Allowed("a whole number, 0 or more", whole(0))]
+Count = Annotated[int, Allowed("a whole number, 1 or more", whole(1))]
+Threads = Annotated[int, Allowed("a whole number from 1 to 1024", whole(1, 1024))]
+ThreadsOrNone = Annotated[int, Allowed("a whole number from 0 to 1024", whole(0, 1024))]
 Bytes = Annotated[
-    int, ValueKind("bytes, or a size such as 512MB or 2GiB", _before(bytes_of, whole(0)))
+    int, Allowed("bytes, or a size such as 512MB or 2GiB", _before(bytes_of, whole(0)))
 ]
 MemoryOrNone = Annotated[
     int | None,
-    ValueKind(
+    Allowed(
         "a size such as 512MB or 2GiB, 16 MiB or more, or nothing",
         or_none(_before(bytes_of, whole(16 * 1024**2))),
     ),
 ]
 Dialect = Annotated[
-    str, ValueKind(f"one of {', '.join(DIALECTS)}", core_schema.literal_schema(list(DIALECTS)))
+    str, Allowed(f"one of {', '.join(DIALECTS)}", core_schema.literal_schema(list(DIALECTS)))
 ]
 Refresh = Annotated[
     str,
-    ValueKind(
+    Allowed(
         "`manual`, `on_commit`, or an interval such as `10 minutes`",
         _after(_refresh, _TEXT),
     ),
 ]
 Texts = Annotated[
     tuple[str, ...],
-    ValueKind("a list of texts (in the environment: separated by commas)", texts(str)),
+    Allowed("a list of texts (in the environment: separated by commas)", texts(str)),
 ]
 Table = Annotated[
-    dict[str, str], ValueKind("a table of texts (in the environment: a JSON object)", _TABLE)
+    dict[str, str], Allowed("a table of texts (in the environment: a JSON object)", _TABLE)
 ]
 Tables = Annotated[
     dict[str, dict[str, str]],
-    ValueKind(
+    Allowed(
         "a table of tables of texts (in the environment: a JSON object)",
         _before(_table, core_schema.dict_schema(_NAME, _TABLE)),
     ),

@@ -198,6 +198,7 @@ class _FileColumns:
         self._path = path
         self._decode = decode
         self._found: dict[str, pa.Array] = {}
+        self._used = _OBJECT_BYTES * len(sections)
         self._decoded: ManifestColumns | None = None
         self._lock = threading.Lock()
 
@@ -211,6 +212,7 @@ class _FileColumns:
                 found = self._checked(name, self._sections[name])
                 if found is not None:
                     self._found[name] = found
+                    self._used += self._sections[name].size
                     return found
                 with suppress(OSError):
                     self._path.unlink(missing_ok=True)
@@ -220,9 +222,7 @@ class _FileColumns:
     @property
     def nbytes(self) -> int:
         """See `Columns.nbytes`."""
-        used = sum(self._sections[name].size for name in list(self._found))
-        decoded = 0 if self._decoded is None else self._decoded.nbytes
-        return used + decoded + _OBJECT_BYTES * len(self._sections)
+        return self._used + (0 if self._decoded is None else self._decoded.nbytes)
 
     def _checked(self, name: str, section: _Section) -> pa.Array | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.tables.files_table import FileTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PinnedTable:
     """One table at one snapshot; immutable, and valid as long as the snapshot's files are there."""
 
@@ -119,12 +119,12 @@ class PinnedTable:
         with self._read_errors():
             return source.live(np.ones(len(source.rows), dtype=bool))
 
-    @property
+    @cached_property
     def fixed_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
 
-    @property
+    @cached_property
     def valued_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec partitions it as they are, or in their order."""
         return ordered_fields(self.metadata)
@@ -145,12 +145,12 @@ class PinnedTable:
             return False
         return True
 
-    @property
+    @cached_property
     def uuid_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that are UUIDs."""
         return frozenset(f.field_id for f in self.schema.fields if f.field_type == UUIDType())
 
-    @property
+    @cached_property
     def defaulted_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that have a value in files that lack them."""
         return frozenset(f.field_id for f in self.schema.fields if f.initial_default is not None)

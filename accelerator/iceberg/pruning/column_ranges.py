@@ -10,6 +10,7 @@ from rewrite.types import EXACT
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
+    from accelerator.iceberg.statistics.file_statistics import ColumnStatistics, FileStatistics
     from rewrite.ir.expr import Column
     from rewrite.ir.integer_ranges import Range
 
@@ -20,20 +21,24 @@ _TABLE_BYTES_MAX = 1024 * 1024 * 1024
 
 def range_of(pinned: Sequence[PinnedTable]) -> RangeOf:
     """The range of a column of these tables, which are told by a column's occurrence."""
+    kept: dict[int, FileStatistics] = {}
 
     def found(column: Column) -> Range | None:
-        if column.type not in EXACT:
+        place, type_ = column.occurrence, column.type
+        table = pinned[place]
+        if type_ not in EXACT or table.size_bytes > _TABLE_BYTES_MAX:
             return None
-        return _range(pinned[column.occurrence], column.field_id, column.type)
+        if table.has_doubtful([(column.field_id, type_)]):
+            return None
+        if place not in kept:
+            kept[place] = table.statistics()
+        return _range(kept[place].column(column.field_id, type_))
 
     return found
 
 
-def _range(pinned: PinnedTable, field_id: int, type_: str) -> Range | None:
+def _range(known: ColumnStatistics) -> Range | None:
     """None where some file's bounds aren't known, or aren't proven to be those of its rows."""
-    if pinned.size_bytes > _TABLE_BYTES_MAX or pinned.has_doubtful([(field_id, type_)]):
-        return None
-    known = pinned.statistics().column(field_id, type_)
     if known.contradicts or known.unproven.any():
         return None
     bounds = known.bounds

@@ -120,12 +120,11 @@ class GroupReader:
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
         }
         self.counted = ReadCounter()
-        self._floats = frozenset(c.field_id for c in columns if c.type in _FLOATING)
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
         """The files, side by side; only their footers are read."""
-        free = self._pinned.without_nan(files, self._floats)
-        return self.map(lambda file: self._open(file, free[file.key]), files)
+        free = _NanFree(self._pinned, files)
+        return self.map(lambda file: self._open(file, free), files)
 
     def map(self, task: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
         """What the task gives for each item, side by side."""
@@ -139,7 +138,7 @@ class GroupReader:
 
         return list(_THREADS.map(checked, items))
 
-    def _open(self, file: LiveFile, nan_free: frozenset[int]) -> OpenFile:
+    def _open(self, file: LiveFile, nan_free: _NanFree) -> OpenFile:
         fixed = {
             field_id: pa.scalar(value, self._types[field_id])
             for field_id, value in file.fixed.items()
@@ -169,6 +168,20 @@ class GroupReader:
         path = local_path(file.path)
         source = self._io.new_input(file.path).open() if path is None else path
         return pq.ParquetFile(cast(BinaryIO | str, source), metadata=known, pre_buffer=path is None)
+
+
+class _NanFree:
+    """Which columns of some files have no NaN, asked of those columns alone whose bounds are."""
+
+    def __init__(self, pinned: ReadTable, files: Sequence[LiveFile]) -> None:
+        self._pinned, self._files = pinned, files
+        self._known: dict[int, Mapping[tuple[str, int], frozenset[int]]] = {}
+
+    def __call__(self, file: LiveFile, column: Column) -> bool:
+        field_id = column.field_id
+        if field_id not in self._known:
+            self._known[field_id] = self._pinned.without_nan(self._files, {field_id})
+        return field_id in self._known[field_id][file.key]
 
 
 class OpenFile:
@@ -213,16 +226,17 @@ class OpenFile:
 
     def _conformed(self, table: pa.Table | None, rows: int, columns: Sequence[Column]) -> pa.Table:
         """The columns as the table has them; those that the file lacks are NULL."""
+        stored = {} if table is None else dict(zip(table.column_names, table.columns, strict=True))
         made = {}
         for column in columns:
             target = arrow_type(column.type or "")
             if column.field_id in self._fixed:
                 value = self._fixed[column.field_id]
                 made[column.name] = pa.chunked_array([pa.repeat(value, rows)])
-            elif table is None or column.name not in table.column_names:
+            elif column.name not in stored:
                 made[column.name] = pa.chunked_array([pa.nulls(rows, target)])
             else:
-                made[column.name] = _as(table.column(column.name), target)
+                made[column.name] = _as(stored[column.name], target)
         return pa.table(made) if made else pa.table({"": pa.nulls(rows)})
 
     def _count(self, group: int, size: int) -> None:
@@ -285,7 +299,7 @@ class _Cut(OpenFile):
         parquet: pq.ParquetFile,
         names: dict[int, str],
         fixed: Mapping[int, pa.Scalar],
-        nan_free: frozenset[int],
+        nan_free: _NanFree,
     ) -> None:
         super().__init__(file, fixed, reader.counted)
         self._nan_free = nan_free
@@ -318,9 +332,8 @@ class _Cut(OpenFile):
             return ColumnBounds(none, none, rows, rows, unknown * 0, type_ in _FLOATING)
         found = [chunk.column(self._leaves[name]).statistics for chunk in self._chunks]
         nulls = [s.null_count if s is not None and s.has_null_count else UNKNOWN for s in found]
-        nans = unknown
-        if column.field_id in self._nan_free:
-            nans = unknown * 0
+        floating = type_ in _FLOATING
+        nans = unknown * 0 if floating and self._nan_free(self.file, column) else unknown
         told = [_raw_bounds(s, type_) for s in found]
         lower, upper = ([pair[side] for pair in told] for side in (0, 1))
         kind = arrow_kind(type_)
@@ -330,7 +343,7 @@ class _Cut(OpenFile):
             rows,
             np.array(nulls, dtype=np.int64),
             nans,
-            type_ in _FLOATING,
+            floating,
         )
 
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:

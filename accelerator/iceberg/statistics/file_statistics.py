@@ -109,6 +109,11 @@ class LiveFilesSource(Protocol):
         """
         ...
 
+    @property
+    def partitioned(self) -> Set[int]:
+        """Ids of the fields that some spec partitions by: only their bounds may contradict one."""
+        ...
+
     def derived(self, field_id: int, type_: str) -> Sequence[Derived]:
         """What partitions say of the column: values as they are, or made by transforms."""
         ...

@@ -7,7 +7,7 @@ as well nothing is made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -224,6 +224,12 @@ class ColumnarFiles:
                 values.append(_constant(_child(columns, place), type_, kind))
         flags: Flags = np.concatenate([np.empty(0, dtype=bool), *given])
         return flags, _concatenated(values, kind)
+
+    @property
+    def partitioned(self) -> Set[int]:
+        """See `Source.partitioned`."""
+        specs = (*self._identity.values(), *self._transforms.values())
+        return frozenset(field_id for one in specs for field_id in one)
 
     def derived(self, field_id: int, type_: str) -> Sequence[Derived]:
         """See `Source.derived`."""

@@ -131,7 +131,8 @@ def _not_in_process(block: RowBlock) -> Declined | None:
 
 
 def _reading(block: RowBlock, asked: Survey) -> ReadOrder | Declined:
-    known = asked.believed(block.conjuncts, block.used)
+    keys_of = [column for column, _ in bounded_keys(block)]
+    known = asked.believed(block.conjuncts, [*keys_of, *asked.partitioned(block.used)])
     if isinstance(known, Declined):
         return known
     sure, wanted = _surely(known), _wanted(block)
