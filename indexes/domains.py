@@ -112,3 +112,14 @@ def _unscaled(values: pa.Array, scale: int) -> pa.Array:
 def is_nan(values: pa.Array) -> pa.Array:
     """Which values are NaN; NULL is none."""
     return pc.fill_null(pc.is_nan(values), False)
+
+
+def column_properties(type_: str, rows: int, nulls: int) -> dict[str, str]:
+    """Describes the column of a data file, as blobs of most kinds do."""
+    return {
+        "domain": str(domain_of(type_)),
+        "scale": str(scale_of(type_)),
+        "type": type_,
+        "rows": str(rows),
+        "nulls": str(nulls),
+    }

@@ -35,7 +35,7 @@ from indexes.row_verdict import Between, RowVerdict
 
 LEAST_ROWS, MOST_ROWS = 64, 1 << 20
 """Of a block."""
-_FILE_BLOCKS = 1 << 15
+FILE_BLOCKS = 1 << 15
 _CHECK = 4  # bytes of a checksum
 # A block's filter has at most one byte for so many of its texts.
 _SHARE = 4
@@ -46,11 +46,24 @@ Ways = tuple[tuple[int, ...], ...]
 """Hashes of each way to match: of at least one way, all are in every text that matches."""
 
 
+def file_filter(values: Filter, bits: float, said: Mapping[str, str]) -> list[Blob]:
+    """The light blob of all values of a file, which `said` describes; none if it skips too little.
+
+    The filter has `FILE_BLOCKS` until it's fitted to so many bits for each value.
+    """
+    distinct = values.distinct
+    if false_positive_rate(distinct, FILE_BLOCKS) > WORST_RATE:
+        return []
+    found = values.fitted(bits)
+    own = {"z": str(found.blocks), "ndv": str(round(distinct))}
+    return [Blob(TYPE, found.to_bytes(), True, {**said, **own})]
+
+
 class BlockFilters:
     """The filters of one file while they're filled."""
 
     def __init__(self, bits: float) -> None:
-        self.file = Filter.of_blocks(_FILE_BLOCKS)
+        self.file = Filter.of_blocks(FILE_BLOCKS)
         """Of hashes that no block takes: there are too many of them in it."""
         self._bits = bits
         self._valid = True
@@ -73,12 +86,7 @@ class BlockFilters:
 
     def light(self, said: Mapping[str, str]) -> list[Blob]:
         """The blob of all of the file; none where it couldn't skip it."""
-        distinct = self.file.distinct
-        if not self._valid or false_positive_rate(distinct, _FILE_BLOCKS) > WORST_RATE:
-            return []
-        found = self.file.fitted(self._bits)
-        own = {"z": str(found.blocks), "ndv": str(round(distinct))}
-        return [Blob(TYPE, found.to_bytes(), True, {**said, **own})]
+        return file_filter(self.file, self._bits, said) if self._valid else []
 
     def heavy(self, type_: str, said: Mapping[str, str]) -> list[Blob]:
         """The filters of all blocks in one size; none where none is of use."""

@@ -12,7 +12,7 @@ pairs at most: 420 MB; beside them the terms, 4 million or 64 MB at most, and th
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -27,7 +27,8 @@ from indexes.domains import BYTES, INT64
 from indexes.inverted.dictionary import Directory, cut, encode, separators
 from indexes.inverted.postings import BOUND_MAX, Postings, encode_mask
 from indexes.inverted.postings import encode as encode_sets
-from indexes.inverted.terms_reader import MAGIC, NULLS_INSIDE
+from indexes.inverted.terms_reader import MAGIC, NULLS_INSIDE, TYPE
+from indexes.kind import Blob
 
 Array = npt.NDArray[Any]
 
@@ -47,6 +48,11 @@ class WrittenTerms(Struct, frozen=True):
     head: int
     terms: int
     unit: int
+
+    def blob(self, said: Mapping[str, str]) -> Blob:
+        """Returns the heavy blob with these properties and its own."""
+        own = {"head": str(self.head), "terms": str(self.terms), "unit": str(self.unit)}
+        return Blob(TYPE, self.data, False, {**said, **own})
 
 
 class Pairs:

@@ -34,9 +34,9 @@ from indexes.domains import (
     FLOAT64,
     INT64,
     NotIndexableError,
+    column_properties,
     domain_of,
     keeps_meaning,
-    scale_of,
 )
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
 from indexes.kind import Blob, Clauses, IndexedColumn, OptionError, Options, options_of
@@ -119,14 +119,7 @@ class BloomBuilder:
         type_ = self._column.type
         if type_ == "boolean" and all(self._filter.may(hash_of(value)) for value in (0, 1)):
             return []
-        said = {
-            "hash": HASH,
-            "domain": str(domain_of(type_)),
-            "scale": str(scale_of(type_)),
-            "type": type_,
-            "rows": str(self._rows),
-            "nulls": str(self._nulls),
-        }
+        said = {"hash": HASH, **column_properties(type_, self._rows, self._nulls)}
         if self._few is not None:
             said["ndv"] = str(len(self._few))
             return [Blob(PYBLOOM_TYPE, _pybloom_bytes(self._few, self._bits), True, said)]

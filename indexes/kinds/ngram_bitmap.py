@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap
 
-from indexes.bloom.split_block import TYPE as FILTER
-from indexes.bloom.split_block import WORST_RATE, Filter, false_positive_rate
-from indexes.domains import INT64
+from indexes.bloom.block_filters import FILE_BLOCKS, file_filter
+from indexes.bloom.split_block import Filter
+from indexes.domains import INT64, column_properties
 from indexes.hashing.xxhash64 import HASH, Hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
@@ -39,7 +39,6 @@ _WHOLES = {
     "gram": (LEAST_GRAM, MOST_GRAM, "code points"),
     "block_rows": (16, 1 << 20, "rows"),
 }
-_FILE_BLOCKS = 1 << 15
 _SHARE = 3
 """The heavy blob takes about so many times less than the texts at most, by larger blocks."""
 _BYTES_LEAST = 64 << 10
@@ -102,7 +101,7 @@ class _GramBuilder:
         self._gram, self._folded = int(options["gram"]), bool(options["folded"])
         self._block_rows = int(options["block_rows"])
         self._bits = float(options["bits_per_gram"])
-        self._file = Filter.of_blocks(_FILE_BLOCKS)
+        self._file = Filter.of_blocks(FILE_BLOCKS)
         self._blocks = GramBlocks(self._gram, self._folded, self._block_rows, self._file)
         self._pairs = Pairs(INT64, self._block_rows, self._block_rows)
         self._waiting: list[tuple[int, Hashes]] = []
@@ -127,30 +126,16 @@ class _GramBuilder:
             "grams": GRAMS,
             "gram": str(self._gram),
             "folded": "true" if self._folded else "false",
-            "domain": "bytes",
-            "scale": "0",
-            "type": self._type,
-            "rows": str(rows),
-            "nulls": str(int(nulls.sum())),
+            **column_properties(self._type, rows, int(nulls.sum())),
         }
-        blobs = []
-        distinct = self._file.distinct
-        if not self._invalid and false_positive_rate(distinct, _FILE_BLOCKS) <= WORST_RATE:
-            found = self._file.fitted(self._bits)
-            own = {"z": str(found.blocks), "ndv": str(round(distinct))}
-            blobs.append(Blob(FILTER, found.to_bytes(), True, {**said, **own}))
+        blobs = [] if self._invalid else file_filter(self._file, self._bits, said)
         if blobs and rows <= self._block_rows:
             return blobs
         unknown = np.array(self._unknown, np.int64)
         most = max(self._bytes // _SHARE, _BYTES_LEAST)
         written = self._pairs.finish(rows, nulls, unknown, everywhere=True, bytes_max=most)
         if written is not None and rows:
-            own = {
-                "head": str(written.head),
-                "terms": str(written.terms),
-                "unit": str(written.unit),
-            }
-            blobs.append(Blob(TYPE, written.data, False, {**said, **own}))
+            blobs.append(written.blob(said))
         return blobs
 
     def _close(self, blocks: Iterable[GramBlock]) -> None:

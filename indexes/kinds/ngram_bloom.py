@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
+from indexes.domains import column_properties
 from indexes.hashing.xxhash64 import HASH
 from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.question import Among, Like, Question
@@ -104,11 +105,7 @@ class NgramBuilder:
             "grams": GRAMS,
             "gram": str(self._gram),
             "folded": "true" if self._folded else "false",
-            "domain": "bytes",
-            "scale": "0",
-            "type": self._type,
-            "rows": str(self._blocks.rows),
-            "nulls": str(self._nulls),
+            **column_properties(self._type, self._blocks.rows, self._nulls),
         }
         blobs = self._filters.light(said)
         if not blobs or len(self._filters) > 1:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
+from indexes.domains import BYTES, NotIndexableError, column_properties, domain_of
 from indexes.inverted.dictionary import key_of, to_keys
 from indexes.kind import Blob, IndexedColumn, Intervals, OptionError, Options, options_of
 from indexes.question import Among, Compare, Like, Question, Within
@@ -145,11 +145,7 @@ class RangeBuilder:
             return []
         type_, rates = self._column.type, found.rates
         said = {
-            "domain": str(domain_of(type_)),
-            "scale": str(scale_of(type_)),
-            "type": type_,
-            "rows": str(self._rows),
-            "nulls": str(self._nulls),
+            **column_properties(type_, self._rows, self._nulls),
             "ndv": str(len(keys)),
             "worst": f"{rates.worst:.6f}",
             "rate": f"{rates.mean:.6f}",

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from indexes.bloom.split_block import TYPE as FILTER
-from indexes.bloom.split_block import WORST_RATE, Filter, false_positive_rate
-from indexes.domains import BYTES
+from indexes.bloom.block_filters import FILE_BLOCKS, file_filter
+from indexes.bloom.split_block import Filter
+from indexes.domains import BYTES, column_properties
 from indexes.hashing.xxhash64 import HASH, hash_of, hashes
 from indexes.inverted.terms_reader import TYPE, Terms
 from indexes.inverted.terms_writer import Pairs
@@ -36,7 +36,6 @@ from indexes.text.tokens import ANALYSER, tokenize
 
 DEFAULTS: Options = {"rows": True, "block_rows": 1024, "bits_per_token": 10.0}
 _WHOLES = {"block_rows": (16, 1 << 20, "rows")}
-_FILE_BLOCKS = 1 << 15
 _ROWS_AT_ONCE = 1 << 16
 _MOST_ASKED = 32  # of a filter
 _BEHIND, _AFTER = b"\0", b"\1"  # what stands behind a folded token, and behind all its terms
@@ -104,7 +103,7 @@ class _TokenBuilder:
         self._row_level = bool(options["rows"])
         self._bits = float(options["bits_per_token"])
         self._pairs = Pairs(BYTES, 1 if self._row_level else block_rows, block_rows)
-        self._file = Filter.of_blocks(_FILE_BLOCKS)
+        self._file = Filter.of_blocks(FILE_BLOCKS)
         self._rows = 0
         self._nulls: list[npt.NDArray[np.bool_]] = []
         self._unknown: list[npt.NDArray[np.int64]] = []
@@ -125,30 +124,13 @@ class _TokenBuilder:
         """The light blob and the heavy one, where each can skip anything."""
         nulls = np.concatenate([np.empty(0, dtype=bool), *self._nulls])
         unknown = np.concatenate([np.empty(0, np.int64), *self._unknown])
-        said = {
-            "hash": HASH,
-            "tokens": ANALYSER,
-            "domain": "bytes",
-            "scale": "0",
-            "type": self._type,
-            "rows": str(self._rows),
-            "nulls": str(int(nulls.sum())),
-        }
-        blobs = []
-        distinct = self._file.distinct
-        if not len(unknown) and false_positive_rate(distinct, _FILE_BLOCKS) <= WORST_RATE:
-            found = self._file.fitted(self._bits)
-            own = {"z": str(found.blocks), "ndv": str(round(distinct))}
-            blobs.append(Blob(FILTER, found.to_bytes(), True, {**said, **own}))
+        own = {"hash": HASH, "tokens": ANALYSER}
+        said = own | column_properties(self._type, self._rows, int(nulls.sum()))
+        blobs = [] if len(unknown) else file_filter(self._file, self._bits, said)
         everywhere = self._pairs.unit > 1
         written = self._pairs.finish(self._rows, nulls, unknown, everywhere=everywhere)
         if written is not None and self._rows:
-            own = {
-                "head": str(written.head),
-                "terms": str(written.terms),
-                "unit": str(written.unit),
-            }
-            blobs.append(Blob(TYPE, written.data, False, {**said, **own}))
+            blobs.append(written.blob(said))
         return blobs
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from indexes.bloom.block_filters import LEAST_ROWS, MOST_ROWS, BlobLayout, BlockFilters, Ways
+from indexes.domains import column_properties
 from indexes.hashing.xxhash64 import HASH, Hashes, hash_of, hashes
 from indexes.kind import Blob, Clauses, IndexedColumn, Options, Read, options_over_texts
 from indexes.question import Question, Tokens
@@ -102,15 +103,8 @@ class TokenBuilder:
         """The light blob and the heavy one, where each can skip anything."""
         if self._rows % self._block_rows:
             self._close()
-        said = {
-            "hash": HASH,
-            "tokens": ANALYSER,
-            "domain": "bytes",
-            "scale": "0",
-            "type": self._type,
-            "rows": str(self._rows),
-            "nulls": str(self._nulls),
-        }
+        own = {"hash": HASH, "tokens": ANALYSER}
+        said = own | column_properties(self._type, self._rows, self._nulls)
         blobs = self._filters.light(said)
         if not blobs or len(self._filters) > 1:
             blobs += self._filters.heavy(BLOCKS_TYPE, {**said, "block_rows": str(self._block_rows)})

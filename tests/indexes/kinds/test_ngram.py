@@ -268,7 +268,7 @@ def test_rows_of_ascii_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_full_filters_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_filters, "_SHARE", 40)
-    monkeypatch.setattr(block_filters, "_FILE_BLOCKS", 8)
+    monkeypatch.setattr(block_filters, "FILE_BLOCKS", 8)
     light, heavy, _ = build([_scattered(300, 100)], {"block_rows": 64})
     assert light is None and heavy is None
 
