@@ -185,10 +185,10 @@ def newest(files: Sequence[LiveFile], bytes_max: int | None) -> list[LiveFile]:
 
 
 def parts(
-    files: Iterable[LiveFile], *, files_max: int, weigh: Callable[[LiveFile], int], most: int
-) -> Iterator[list[LiveFile]]:
+    files: Iterable[_T], *, files_max: int, weigh: Callable[[_T], int], most: int
+) -> Iterator[list[_T]]:
     """The files in parts of so many, and of no more weight than `most` but for a single one."""
-    part: list[LiveFile] = []
+    part: list[_T] = []
     weight = 0
     for file in files:
         own = weigh(file)

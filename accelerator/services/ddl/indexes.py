@@ -199,7 +199,7 @@ def _state(services: Services, target: IndexTarget) -> dict[str, Any]:
     built = services.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
-    due = services.index_builder.due(target)
+    due = services.index_builder.missing(target)
     found = total - due.files
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {
