@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.json_codec import read_as
 from accelerator.common.redaction import redacted
 from accelerator.errors import (
     UNFIT,
@@ -30,7 +30,7 @@ from accelerator.errors import (
 from accelerator.store.add_segments import Added, add_segments, holds
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles, local_folders, local_path, open_files
-from accelerator.store.files.names import name_of, strays
+from accelerator.store.files.names import strays
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log.chunks import read_json
 from accelerator.store.log.registry import FOLDER, RegistryCodec, RegistryVersion
@@ -566,14 +566,7 @@ class Store:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = read_json(self._files.read(path).decode())
-            job = BuildJob(
-                name_of(raw["id"]),
-                name_of(raw["table_uuid"]),
-                name_of(raw["cube_id"]),
-                "",
-                whole_of(raw["started_ms"]),
-                text_of(raw.get("process", "")),
-            )
+            job = read_as(BuildJob, raw | {"uri": ""})
         except (FileNotFoundError, *UNFIT):
             return None
         # Its name says whose log it is; what it says of another's would end that one.
