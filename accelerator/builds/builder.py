@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from accelerator.builds.loop import Loop, newest
@@ -108,11 +109,11 @@ class ArtifactBuilder(ABC, Generic[RecordT, TargetT, MissingT, BuiltT]):
         names = ", ".join(record.name for record in wanted)
         statement = f"BUILD {self.noun.upper()}" + (f" {names}" if len(wanted) == 1 else "")
         shown, stop = progress or SilentProgress(), cancelled or threading.Event()
-        loop = Loop(self._store, names, statement, tag, shown, stop)
         with self._store.reading():  # no vacuum takes the build for dead while it runs
             targets = [self.target(record) for record in wanted]
-            for record, target in zip(wanted, targets, strict=True):
-                self._check_session(record, target)
+            gate = partial(self._check_session, wanted, targets)
+            loop = Loop(self._store, names, statement, tag, shown, stop, gate)
+            gate()
             for target in targets:
                 loop.pin(self.tables(target))
                 self.repair(target)
@@ -134,21 +135,24 @@ class ArtifactBuilder(ABC, Generic[RecordT, TargetT, MissingT, BuiltT]):
         live = self.tables(targets[0])[0].live_files() if keys else ()
         return list({f.key: f for f in live if f.key in keys}.values())
 
-    def _check_session(self, record: RecordT, target: TargetT) -> None:
+    def _check_session(self, wanted: Sequence[RecordT], targets: Sequence[TargetT]) -> None:
         """BuildError if the session's Spark may hide rows, or compute other values than others do.
 
         Every session answers from these artifacts. Settings don't matter to values that no SQL
         computes, nor does a branch, because files are read.
         """
+        pairs = zip(wanted, targets, strict=True)
+        computed = [record.name for record, target in pairs if self.computed(target)]
         settings = {**self._settings(), "branch": ""}
-        if not self.computed(target):
+        if not computed:
             settings = {"extended": settings.get("extended", "")}
         refused = refusal(settings)
-        if refused is not None:
+        if refused is not None and wanted:
             hint = "set it back to Spark's default, or build in another session"
             if refused.code == "session_extended":
                 hint = "if it does neither, name it in trusted_extensions"
-            said = f"{self.noun} {record.name} isn't built in this session: {refused.sentence}"
+            what = f"{self.noun} {computed[0] if computed else wanted[0].name}"
+            said = f"{what} isn't built in this session: {refused.sentence}"
             raise BuildError(said, hint=hint)
 
     def _pinned(self, record: RecordT, pin: Pin, table: str, uuid: str, at: At) -> PinnedTable:

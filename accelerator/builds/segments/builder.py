@@ -383,7 +383,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
 
         Where DuckDB can't, nothing is, and the files are read.
         """
-        record = target.record
+        record, settings = target.record, self._settings()
         live = {f.path: f for f in target.pinned[0].live_files()}
         files = [live[s.files[0].path] for s in source.segments]
         ids = {f.path: segment_id() for f in files}
@@ -403,7 +403,9 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
                 _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
                 return Built(record.name), frozenset()
             facts = {DERIVED_FROM: source.cube_id}
-            segments = self._records(target, files, ids, written, source.counts(), job, facts)
+            segments = self._records(
+                target, files, ids, written, source.counts(), job, settings, facts
+            )
             built = _built(record, *open_job.commit(lambda: ((), segments)))
         return replace(built, derived=built.segments), frozenset(ids)
 
@@ -443,10 +445,11 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         write: Callable[[dict[str, int], BuildJob], tuple[dict[int, WrittenSegment], Counts]],
     ) -> Built:
         """A job: what `write` makes of the files, under these ids, is committed at once."""
+        settings = self._settings()  # a statement may change them from now on
         ids = {f.path: segment_id() for f in files}
         with OpenJob(self._store, target.record) as open_job:
             written, counts = write(ids, open_job.job)
-            segments = self._records(target, files, ids, written, counts, open_job.job)
+            segments = self._records(target, files, ids, written, counts, open_job.job, settings)
             return _built(target.record, *open_job.commit(lambda: ((), segments)))
 
     def _records(
@@ -457,6 +460,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         written: dict[int, WrittenSegment],
         counts: Counts,
         job: BuildJob,
+        settings: Mapping[str, str],
         facts: dict[str, str] | None = None,
     ) -> list[SegmentRecord]:
         """The records of what a job wrote for those files."""
@@ -472,7 +476,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
                 written.get(ids[file.path], none),
                 counts,
                 bounds,
-                self._settings(),
+                settings,
                 facts,
             )
             for file in files

@@ -281,7 +281,7 @@ class IndexBuilder(ArtifactBuilder[IndexRecord, IndexTarget, MissingFiles, Built
         # What comes back of a job fits the driver's memory.
         jobs = parts(files, files_max=_FILES_MAX, weigh=lambda f: f.record_count, most=_ROWS_MAX)
         for part in loop.each(jobs):
-            self._job(targets, due, part, done, loop.tag, here)
+            self._job(targets, due, part, done, loop, here)
         for target in targets:
             self._merge(target)
         return list(done.values())
@@ -357,7 +357,7 @@ class IndexBuilder(ArtifactBuilder[IndexRecord, IndexTarget, MissingFiles, Built
         wanted: Mapping[str, MissingFiles],
         files: Sequence[LiveFile],
         done: dict[str, BuiltIndex],
-        tag: str,
+        loop: Loop,
         here: bool = False,
     ) -> None:
         """One job over those files, `here` or by Spark, and a commit for each index."""
@@ -365,7 +365,8 @@ class IndexBuilder(ArtifactBuilder[IndexRecord, IndexTarget, MissingFiles, Built
         with ExitStack() as stack:
             jobs = {t.record.id: stack.enter_context(OpenJob(self._store, t.record)) for t in due}
             opened = {i: one.job for i, one in jobs.items()}
-            answers = self._run(due, opened, wanted, files, tag, here)
+            answers = self._run(due, opened, wanted, files, loop.tag, here)
+            loop.gate()
             for target in due:
                 lacks = wanted[target.record.id]
                 made = _made(target, files, answers, lacks.files)

@@ -15,6 +15,7 @@ import pytest
 
 from accelerator.artifacts.sidecars.records import Indexed
 from accelerator.builds.builder import BuildServices
+from accelerator.builds.loop import Loop
 from accelerator.builds.sidecars.builder import BuiltIndex, IndexBuilder, IndexTarget, MissingFiles
 from accelerator.builds.sidecars.task import TaskResult
 from accelerator.errors import StoreError
@@ -53,7 +54,8 @@ class Index:
             size_bytes=512,
         )
         done = {INDEX: BuiltIndex("i")}
-        self.builder._job([TARGET], {INDEX: MissingFiles(frozenset([file.key]))}, [file], done, "")
+        missing = {INDEX: MissingFiles(frozenset([file.key]))}
+        self.builder._job([TARGET], missing, [file], done, Loop(self.store, "i", "BUILD INDEX i"))
 
     def is_whole(self):
         looker = Store(Door(self.world), now_ms=self.world.clock)
