@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,21 @@ class CubeTarget:
     def needs(self) -> Needs:
         """A segment is up to date when every dimension is at the pinned snapshot."""
         return Needs(named=tuple((o, o) for o in range(1, len(self.pinned))))
+
+
+@dataclass(frozen=True)
+class SegmentJob:
+    """Data files that are built at once; `ids` are those of their segments, by paths.
+
+    `settings` are the session's before it began: a statement may change them meanwhile.
+    """
+
+    target: CubeTarget
+    files: Sequence[LiveFile]
+    ids: dict[str, int]
+    unique: Mapping[int, bool | None]
+    loop: Loop
+    settings: Mapping[str, str]
 
 
 class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...], Built]):
@@ -383,10 +399,11 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
 
         Where DuckDB can't, nothing is, and the files are read.
         """
-        record, settings = target.record, self._settings()
+        record = target.record
         live = {f.path: f for f in target.pinned[0].live_files()}
         files = [live[s.files[0].path] for s in source.segments]
-        ids = {f.path: segment_id() for f in files}
+        begun = self._begun(target, files, {}, loop)
+        ids = begun.ids
         filled = [s for s in source.segments if s.rows]
         with OpenJob(self._store, record) as open_job:
             job = open_job.job
@@ -403,9 +420,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
                 _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
                 return Built(record.name), frozenset()
             facts = {DERIVED_FROM: source.cube_id}
-            segments = self._records(
-                target, files, ids, written, source.counts(), job, settings, facts
-            )
+            segments = self._records(begun, written, source.counts(), job, facts)
             built = _built(record, *open_job.commit(lambda: ((), segments)))
         return replace(built, derived=built.segments), frozenset(ids)
 
@@ -423,49 +438,45 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         loop: Loop,
         here: InProcess | None,
     ) -> Built:
+        def made(
+            write: Callable[[SegmentJob, BuildJob], tuple[dict[int, WrittenSegment], Counts]],
+        ) -> Built:
+            begun = self._begun(target, files, unique, loop)
+            with OpenJob(self._store, target.record) as open_job:
+                segments = self._records(begun, *write(begun, open_job.job), open_job.job)
+                return _built(target.record, *open_job.commit(lambda: ((), segments)))
+
         if here is not None:
             try:
-                return self._made(
-                    target,
-                    files,
-                    lambda ids, job: self._write_here(target, files, ids, unique, job, loop, here),
-                )
+                return made(partial(self._write_here, here))
             except _NotHereError as error:
                 if isinstance(error.__cause__, EngineError) and not is_spark_installed():
                     raise error.__cause__ from None
                 _log.info("%s is built by Spark: %s", target.record.name, error.__cause__)
-        return self._made(
-            target, files, lambda ids, job: self._write(target, files, ids, unique, job, loop)
-        )
+        return made(self._write)
 
-    def _made(
+    def _begun(
         self,
         target: CubeTarget,
         files: Sequence[LiveFile],
-        write: Callable[[dict[str, int], BuildJob], tuple[dict[int, WrittenSegment], Counts]],
-    ) -> Built:
-        """A job: what `write` makes of the files, under these ids, is committed at once."""
-        settings = self._settings()  # a statement may change them from now on
+        unique: Mapping[int, bool | None],
+        loop: Loop,
+    ) -> SegmentJob:
         ids = {f.path: segment_id() for f in files}
-        with OpenJob(self._store, target.record) as open_job:
-            written, counts = write(ids, open_job.job)
-            segments = self._records(target, files, ids, written, counts, open_job.job, settings)
-            return _built(target.record, *open_job.commit(lambda: ((), segments)))
+        return SegmentJob(target, files, ids, unique, loop, self._settings())
 
     def _records(
         self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
+        begun: SegmentJob,
         written: dict[int, WrittenSegment],
         counts: Counts,
         job: BuildJob,
-        settings: Mapping[str, str],
         facts: dict[str, str] | None = None,
     ) -> list[SegmentRecord]:
-        """The records of what a job wrote for those files."""
+        """The records of what a job wrote for its files."""
+        target, ids = begun.target, begun.ids
         none = _nothing(job, "none")
-        bounds = bounds_of(target.cube, target.pinned[0], files)
+        bounds = bounds_of(target.cube, target.pinned[0], begun.files)
         return [
             built_segment(
                 target.cube,
@@ -476,22 +487,15 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
                 written.get(ids[file.path], none),
                 counts,
                 bounds,
-                settings,
+                begun.settings,
                 facts,
             )
-            for file in files
+            for file in begun.files
         ]
 
-    def _write(
-        self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
-        unique: dict[int, bool | None],
-        job: BuildJob,
-        loop: Loop,
-    ) -> tuple[dict[int, WrittenSegment], Counts]:
+    def _write(self, begun: SegmentJob, job: BuildJob) -> tuple[dict[int, WrittenSegment], Counts]:
         """Runs the Spark jobs over those files: their cells, and their rows without partners."""
+        target, files, ids, loop = begun.target, begun.files, begun.ids, begun.loop
         why = f"cube {target.record.name} is built by Spark"
         engine = require_spark(self._spark, why, _INSTEAD)
         from cubes.spark import count_missing, write_segments
@@ -521,19 +525,13 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
             def missing(edges: Sequence[Edge]) -> Missing:
                 return count_missing(session, target.cube, edges, sources)
 
-            return written, _counts(target, files, ids, unique, written, missing)
+            return written, _counts(begun, written, missing)
 
     def _write_here(
-        self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
-        unique: dict[int, bool | None],
-        job: BuildJob,
-        loop: Loop,
-        here: InProcess,
+        self, here: InProcess, begun: SegmentJob, job: BuildJob
     ) -> tuple[dict[int, WrittenSegment], Counts]:
         """The same by DuckDB; _NotHereError where it can't."""
+        files, ids, loop = begun.files, begun.ids, begun.loop
 
         def missing(edges: Sequence[Edge]) -> Missing:
             return here.missing(edges, files, ids, loop.tag)
@@ -542,7 +540,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
             here.write(files, ids, job, loop.tag)
             loop.check()
             written = inspect(self._store, self._duckdb, job)
-            return written, _counts(target, files, ids, unique, written, missing)
+            return written, _counts(begun, written, missing)
         except (EngineError, OSError, ValueError) as error:
             raise _NotHereError from error
 
@@ -552,14 +550,12 @@ class _NotHereError(Exception):
 
 
 def _counts(
-    target: CubeTarget,
-    files: Sequence[LiveFile],
-    ids: Mapping[str, int],
-    unique: Mapping[int, bool | None],
+    begun: SegmentJob,
     written: Mapping[int, WrittenSegment],
     missing: Callable[[Sequence[Edge]], Missing],
 ) -> Counts:
     """What is known of the files' rows without partners, which are counted where any may be."""
+    target, files, ids, unique = begun.target, begun.files, begun.ids, begun.unique
     edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
     rows = {f.path: _live_rows(f) for f in files}
     joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
