@@ -49,7 +49,8 @@ class Loop(Struct, frozen=True):
     """One build as it runs.
 
     `names` are those of what is built, `statement` goes on with it (`BUILD CUBE sales`), `tag` is
-    that of its Spark jobs. Whoever cancels it sets `cancelled`.
+    that of its Spark jobs. Whoever cancels it sets `cancelled`; `gate` raises in a session that
+    computes otherwise.
     """
 
     store: Store
@@ -58,6 +59,7 @@ class Loop(Struct, frozen=True):
     tag: str = "build"
     progress: Progress = field(default_factory=SilentProgress)
     cancelled: threading.Event = field(default_factory=threading.Event)
+    gate: Callable[[], None] = lambda: None
 
     def pin(self, tables: Iterable[PinnedTable]) -> None:
         """Keeps the snapshots that the build reads from being vacuumed meanwhile."""
@@ -65,9 +67,10 @@ class Loop(Struct, frozen=True):
             self.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
 
     def check(self) -> None:
-        """CancelledError once somebody has cancelled the build."""
+        """CancelledError once somebody has cancelled the build; errors of the gate."""
         if self.cancelled.is_set():
             raise self._stopped()
+        self.gate()
 
     @contextmanager
     def running(self, files: int) -> Iterator[None]:
@@ -185,10 +188,10 @@ def newest(files: Sequence[LiveFile], bytes_max: int | None) -> list[LiveFile]:
 
 
 def parts(
-    files: Iterable[LiveFile], *, files_max: int, weigh: Callable[[LiveFile], int], most: int
-) -> Iterator[list[LiveFile]]:
+    files: Iterable[_T], *, files_max: int, weigh: Callable[[_T], int], most: int
+) -> Iterator[list[_T]]:
     """The files in parts of so many, and of no more weight than `most` but for a single one."""
-    part: list[LiveFile] = []
+    part: list[_T] = []
     weight = 0
     for file in files:
         own = weigh(file)

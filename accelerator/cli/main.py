@@ -27,7 +27,7 @@ from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
 from accelerator.cli.serve import serve_command
 from accelerator.cli.terminal import printing, say
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 
 if TYPE_CHECKING:
     from accelerator.query.results.result import Result

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 
 
 class Metrics(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.builds.segments.builder import Built
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import (
     AcceleratorError,
     BuildError,

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_checks import text_of, whole_of
+from accelerator.common.records.json_codec import Later, read_as
 from accelerator.store.files.names import name_of
 
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
@@ -23,6 +24,11 @@ BESIDE = "#new"
 """The end of the name of a cube or an index that is built beside the one that it replaces."""
 
 
+FileName = Annotated[str, name_of]
+Pairs = tuple[tuple[str, str], ...]
+_LATER = ("disabled", "refresh")
+
+
 class CubeRecord(Struct, frozen=True):
     """A registered cube. `definition` is JSON that the store keeps without looking into it.
 
@@ -32,52 +38,27 @@ class CubeRecord(Struct, frozen=True):
     setting says.
     """
 
-    id: str
+    id: FileName
     name: str
     table: str
-    table_uuid: str
+    table_uuid: FileName
     sql: str
     dialect: str
     created_ms: int
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Pairs = ()
     definition: Mapping[str, Any] = field(default_factory=dict)
     published: str | None = None
-    disabled: str | None = None
-    refresh: str | None = None
+    disabled: Later[str | None] = None
+    refresh: Later[str | None] = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        written: Json = {
-            "id": self.id,
-            "name": self.name,
-            "table": self.table,
-            "table_uuid": self.table_uuid,
-            "sql": self.sql,
-            "dialect": self.dialect,
-            "created_ms": self.created_ms,
-            "settings": [list(pair) for pair in self.settings],
-            "definition": dict(self.definition),
-            "published": self.published,
-        }
-        return written | _given(disabled=self.disabled, refresh=self.refresh)
+        return _written(self)
 
     @classmethod
     def from_json(cls, raw: Json) -> CubeRecord:
         """The inverse of `to_json`."""
-        return cls(
-            id=name_of(raw["id"]),
-            name=text_of(raw["name"]),
-            table=text_of(raw["table"]),
-            table_uuid=name_of(raw["table_uuid"]),
-            sql=text_of(raw["sql"]),
-            dialect=text_of(raw["dialect"]),
-            created_ms=whole_of(raw["created_ms"]),
-            settings=_pairs(raw["settings"]),
-            definition=dict(raw["definition"]),
-            published=_text_or_none(raw["published"]),
-            disabled=_text_or_none(raw.get("disabled")),
-            refresh=_text_or_none(raw.get("refresh")),
-        )
+        return read_as(cls, raw)
 
 
 class DroppedCube(Struct, frozen=True):
@@ -92,17 +73,12 @@ class DroppedCube(Struct, frozen=True):
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        return {
-            "cube": self.cube.to_json(),
-            "dropped_ms": self.dropped_ms,
-            "expires_ms": self.expires_ms,
-        }
+        return _written(self) | {"cube": self.cube.to_json()}
 
     @classmethod
     def from_json(cls, raw: Json) -> DroppedCube:
         """The inverse of `to_json`."""
-        cube = CubeRecord.from_json(raw["cube"])
-        return cls(cube, whole_of(raw["dropped_ms"]), whole_of(raw["expires_ms"]))
+        return read_as(cls, raw)
 
 
 class IndexRecord(Struct, frozen=True):
@@ -112,49 +88,26 @@ class IndexRecord(Struct, frozen=True):
     is asked of it, `refresh` when it's brought up to date, as of a cube.
     """
 
-    id: str
+    id: FileName
     name: str
     table: str
-    table_uuid: str
+    table_uuid: FileName
     kind: str
     field_id: int
     column: str
     created_ms: int
     options: Mapping[str, Any] = field(default_factory=dict)
-    disabled: str | None = None
-    refresh: str | None = None
+    disabled: Later[str | None] = None
+    refresh: Later[str | None] = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        written: Json = {
-            "id": self.id,
-            "name": self.name,
-            "table": self.table,
-            "table_uuid": self.table_uuid,
-            "kind": self.kind,
-            "field_id": self.field_id,
-            "column": self.column,
-            "created_ms": self.created_ms,
-            "options": dict(self.options),
-        }
-        return written | _given(disabled=self.disabled, refresh=self.refresh)
+        return _written(self)
 
     @classmethod
     def from_json(cls, raw: Json) -> IndexRecord:
         """The inverse of `to_json`."""
-        return cls(
-            id=name_of(raw["id"]),
-            name=text_of(raw["name"]),
-            table=text_of(raw["table"]),
-            table_uuid=name_of(raw["table_uuid"]),
-            kind=text_of(raw["kind"]),
-            field_id=whole_of(raw["field_id"]),
-            column=text_of(raw["column"]),
-            created_ms=whole_of(raw["created_ms"]),
-            options=dict(raw["options"]),
-            disabled=_text_or_none(raw.get("disabled")),
-            refresh=_text_or_none(raw.get("refresh")),
-        )
+        return read_as(cls, raw)
 
 
 class CoveredFile(Struct, frozen=True):
@@ -226,7 +179,7 @@ class SegmentRecord(Struct, frozen=True):
     dimensions: tuple[tuple[int, str, int | None], ...] = ()
     edges: tuple[EdgeCount, ...] = ()
     fields: tuple[tuple[str, int, str, bool], ...] = ()
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Pairs = ()
     format: int = 1
     inputs: tuple[int, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -295,12 +248,12 @@ class BuildJob(Struct, frozen=True):
     `process` is the one whose lease tells that the build lives; empty in an older release's log.
     """
 
-    id: str
-    table_uuid: str
-    cube_id: str
+    id: FileName
+    table_uuid: FileName
+    cube_id: FileName
     uri: str
     started_ms: int
-    process: str = ""
+    process: Later[str] = ""
 
     @property
     def prefix(self) -> str:
@@ -319,18 +272,21 @@ class BuildJob(Struct, frozen=True):
         }
 
 
-def _given(**values: str | None) -> Json:
-    """Those that are there."""
-    return {name: value for name, value in values.items() if value is not None}
+def _written(record: CubeRecord | DroppedCube | IndexRecord) -> Json:
+    """The fields as JSON values, without those of later releases that aren't set."""
+    found = {name: _plain(getattr(record, name)) for name in record.__struct_fields__}
+    return {name: value for name, value in found.items() if value is not None or name not in _LATER}
 
 
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else text_of(value)
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [list(pair) for pair in value] if isinstance(value, tuple) else value
 
 
 def _whole_or_none(value: object) -> int | None:
     return None if value is None else whole_of(value)
 
 
-def _pairs(raw: list[list[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(raw: list[list[str]]) -> Pairs:
     return tuple((text_of(name), text_of(value)) for name, value in raw)

@@ -15,23 +15,22 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_codec import read_as
 from accelerator.common.redaction import redacted
 from accelerator.errors import (
     UNFIT,
     CubeNotFoundError,
-    IndexNotFoundError,
     StoreConflictError,
     StoreError,
 )
 from accelerator.store.add_segments import Added, add_segments, holds
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles, local_folders, local_path, open_files
-from accelerator.store.files.names import name_of, strays
+from accelerator.store.files.names import strays
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log.chunks import read_json
 from accelerator.store.log.registry import FOLDER, RegistryCodec, RegistryVersion
@@ -49,6 +48,8 @@ from accelerator.store.vacuum.retention import CountedFiles, Report, Retention
 
 if TYPE_CHECKING:
     from accelerator.store.vacuum.expiry import Unusable
+
+_Ended = TypeVar("_Ended", CubeRecord, IndexRecord, CubeRecord | None, IndexRecord | None)
 
 
 class Store:
@@ -171,17 +172,10 @@ class Store:
 
         A replaced cube's segments are forgotten, as in `drop_cube`.
         """
-        self.check_writable()
-        replaced: list[CubeRecord] = []
-
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            old = registry.cubes.get(record.name)
-            replaced[:] = [old] if old else []
-            return registry.with_cube(record, replace_old=replace)
-
-        version = self._registry.commit(change)
-        for old in replaced:
-            self._forget(old)
+        version, _ = self._commit(
+            lambda registry: registry.with_cube(record, replace_old=replace),
+            lambda registry: registry.cubes.get(record.name),
+        )
         return version
 
     def update_cube(self, record: CubeRecord) -> RegistryVersion:
@@ -202,18 +196,11 @@ class Store:
 
         The other's segments are forgotten, as in `drop_cube`. CubeNotFoundError as of that.
         """
-        self.check_writable()
-        replaced: list[CubeRecord] = []
-
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            old = registry.cubes.get(new_name)
-            replaced[:] = [old] if old else []
-            return registry.with_cube_renamed(name, new_name, cube_id)
-
-        self._registry.commit(change)
-        for old in replaced:
-            self._forget(old)
-        return replaced[0] if replaced else None
+        _, replaced = self._commit(
+            lambda registry: registry.with_cube_renamed(name, new_name, cube_id),
+            lambda registry: registry.cubes.get(new_name),
+        )
+        return replaced
 
     def drop_cube(self, name: str, *, cube_id: str = "") -> CubeRecord:
         """Removes a cube and forgets its segments; the artifacts are left for running queries.
@@ -221,18 +208,11 @@ class Store:
         A crash between the two commits leaves segments that no cube owns: nothing reads them, and
         the next vacuum forgets them. CubeNotFoundError as of `recycle_cube`.
         """
-        self.check_writable()
-        dropped: list[CubeRecord] = []
-
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            dropped[:] = [registry.named(name)]
-            if cube_id and dropped[0].id != cube_id:
-                raise CubeNotFoundError(f"the cube {name} is another one now")
-            return registry.without_cube(name)
-
-        self._registry.commit(change)
-        self._forget(dropped[0])
-        return dropped[0]
+        _, dropped = self._commit(
+            lambda registry: registry.without_cube(name),
+            lambda registry: registry.named(name, cube_id),
+        )
+        return dropped
 
     def recycle_cube(self, name: str, keep_ms: int, *, cube_id: str = "") -> CubeRecord:
         """Moves a cube to the recycle bin, by one commit; its segments stay for so long.
@@ -241,13 +221,10 @@ class Store:
         """
         self.check_writable()
         now_ms = self._now_ms()
-
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            if cube_id and registry.named(name).id != cube_id:
-                raise CubeNotFoundError(f"the cube {name} is another one now")
-            return registry.with_recycled(name, now_ms, now_ms + keep_ms)
-
-        return self._registry.commit(change).dropped(name).cube
+        version = self._registry.commit(
+            lambda one: one.with_recycled(name, now_ms, now_ms + keep_ms, cube_id)
+        )
+        return version.dropped(name).cube
 
     def undrop_cube(self, name: str, new_name: str = "") -> CubeRecord:
         """Brings the newest cube of that name back from the bin, with all of its segments."""
@@ -278,17 +255,10 @@ class Store:
 
         IndexNotFoundError where there's none of that name.
         """
-        self.check_writable()
-        replaced: list[IndexRecord] = []
-
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            old = registry.indexes.get(new_name)
-            replaced[:] = [old] if old and old.name != name else []
-            return registry.with_index_renamed(name, new_name)
-
-        version = self._registry.commit(change)
-        for old in replaced:
-            self._forget(old)
+        version, _ = self._commit(
+            lambda registry: registry.with_index_renamed(name, new_name),
+            lambda registry: registry.indexes.get(new_name) if new_name != name else None,
+        )
         return version
 
     def drop_index(self, name: str, *, index_id: str = "") -> IndexRecord:
@@ -296,18 +266,29 @@ class Store:
 
         IndexNotFoundError where there's none of that name, or it isn't the one of the id given.
         """
+        _, dropped = self._commit(
+            lambda registry: registry.without_index(name),
+            lambda registry: registry.index(name, index_id),
+        )
+        return dropped
+
+    def _commit(
+        self,
+        change: Callable[[RegistryVersion], RegistryVersion],
+        ended: Callable[[RegistryVersion], _Ended],
+    ) -> tuple[RegistryVersion, _Ended]:
+        """Commits a change of the registry, then forgets what the record had built that it ends."""
         self.check_writable()
-        dropped: list[IndexRecord] = []
+        gone: list[_Ended] = []
 
-        def change(registry: RegistryVersion) -> RegistryVersion:
-            dropped[:] = [registry.index(name)]
-            if index_id and dropped[0].id != index_id:
-                raise IndexNotFoundError(f"the index {name} is another one now")
-            return registry.without_index(name)
+        def noted(registry: RegistryVersion) -> RegistryVersion:
+            gone[:] = [ended(registry)]
+            return change(registry)
 
-        self._registry.commit(change)
-        self._forget(dropped[0])
-        return dropped[0]
+        version = self._registry.commit(noted)
+        if gone[0] is not None:
+            self._forget(gone[0])
+        return version, gone[0]
 
     # Changing segments
 
@@ -567,14 +548,7 @@ class Store:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = read_json(self._files.read(path).decode())
-            job = BuildJob(
-                name_of(raw["id"]),
-                name_of(raw["table_uuid"]),
-                name_of(raw["cube_id"]),
-                "",
-                whole_of(raw["started_ms"]),
-                text_of(raw.get("process", "")),
-            )
+            job = read_as(BuildJob, raw | {"uri": ""})
         except (FileNotFoundError, *UNFIT):
             return None
         # Its name says whose log it is; what it says of another's would end that one.

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import accelerator
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from bench.compare import Answer
 from bench.ssb.generate import TABLES
 from bench.ssb.load import data_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import accelerator
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import UserAccess

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from accelerator.common.config.config import Config
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers import messages

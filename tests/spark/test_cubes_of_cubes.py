@@ -172,7 +172,7 @@ def _types(segment: SegmentRecord) -> list[str]:
 
 
 def _disabled(acc: Accelerator, name: str) -> Any:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(acc.services.store.registry().cubes[name], disabled="for a test")
 

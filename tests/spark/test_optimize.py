@@ -521,7 +521,7 @@ def test_what_fails_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     bad = "IF(id = 99, raise_error('broken'), 1)"
 
     def breaks(session: Any, relation: str, layout: Any, lookups: Any) -> None:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         real(session, relation, replace(layout, partition_by=("id",), parts=20), lookups)
         session.sql(f"SELECT {bad} FROM {relation}").collect()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,36 +29,31 @@ from accelerator.artifacts.segments.records import (
     built_segment,
     merged_segment,
 )
-from accelerator.builds.loop import Loop, OpenJob, newest, parts
+from accelerator.builds.builder import ArtifactBuilder, BuildServices, FileKey, plus
+from accelerator.builds.loop import Loop, OpenJob, parts
 from accelerator.builds.segments.compaction import worth_merging
 from accelerator.builds.segments.duckdb_job import InProcess
 from accelerator.builds.segments.inspection import inspect
 from accelerator.builds.segments.repair import broken_segments, unreadable_segments
 from accelerator.builds.segments.roll_up import RollUpSource, definitions, finer, sources
-from accelerator.common.config.config import Config
-from accelerator.common.progress import Progress, SilentProgress
-from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, text_literal
-from accelerator.engines.session_settings import refusal
+from accelerator.engines.duckdb.engine import parquet_scan, text_literal
 from accelerator.engines.spark.lazy_engine import is_spark_installed, require_spark
 from accelerator.errors import (
     BuildError,
     EngineError,
-    TableReplacedError,
     UnknownTableError,
 )
-from accelerator.iceberg import Lake, LiveFile, PinnedTable
-from accelerator.store import BuildJob, CubeRecord, SegmentRecord, Store, local_path, segment_id
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.store import BuildJob, CubeRecord, SegmentRecord, local_path, segment_id
 from cubes.coverage import Coverage, cover
 from cubes.definition import CubeDefinition, Edge, from_dict
 from cubes.match_result import Needs
 from cubes.sql.build import SEGMENT, countable, merge_select, renamed
 from rewrite.facts import At
-from rewrite.identifiers.qualified_name import parts_of
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
-    from accelerator.artifacts.relate.dimensions import Dimensions
-    from accelerator.engines.spark.engine import SparkEngine
+    pass
 
 
 Missing = dict[str, dict[int, int]]
@@ -104,24 +99,29 @@ class CubeTarget(Struct, frozen=True):
         return Needs(named=tuple((o, o) for o in range(1, len(self.pinned))))
 
 
-class SegmentBuilder:
+class SegmentJob(Struct, frozen=True):
+    """Data files that are built at once; `ids` are those of their segments, by paths.
+
+    `settings` are the session's before it began: a statement may change them meanwhile.
+    """
+
+    target: CubeTarget
+    files: Sequence[LiveFile]
+    ids: dict[str, int]
+    unique: Mapping[int, bool | None]
+    loop: Loop
+    settings: Mapping[str, str]
+
+
+class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...], Built]):
     """Builds and merges the segments of cubes."""
 
-    def __init__(
-        self,
-        lake: Lake,
-        store: Store,
-        config: Config,
-        spark: Callable[[], SparkEngine],
-        duckdb: DuckDBEngine,
-        settings: Callable[[], dict[str, str]],
-        dimensions: Callable[[], Dimensions],
-        spark_runs: Callable[[], bool],
-    ) -> None:
-        self._dimensions, self._spark_runs = dimensions, spark_runs
-        self._lake, self._store, self._config = lake, store, config
+    noun = "cube"
+
+    def __init__(self, given: BuildServices) -> None:
+        super().__init__(given)
+        self._duckdb, self._dimensions = given.duckdb, given.dimensions
         self._looked_at: set[int] = set()
-        self._spark, self._duckdb, self._settings = spark, duckdb, settings
         # A snapshot never changes, so what was counted on it holds for every cube.
         self._unique: dict[Hashable, bool] = {}
 
@@ -144,22 +144,9 @@ class SegmentBuilder:
                 hint=f"use the release that made it, or DROP CUBE {record.name}",
             ) from error
         pin = self._lake.pin()
-        pinned = []
-        for table in cube.tables:
-            found = pin.pinned(parts_of(table.name), At(ref=table.ref))
-            if found is not None and found.facts.uuid != table.uuid:
-                raise TableReplacedError(
-                    f"cube {record.name} is over {table.name}, which was dropped and made anew:"
-                    " it's another table now",
-                    hint=f"CREATE OR REPLACE CUBE {record.name} makes it over the new table,"
-                    f" DROP CUBE {record.name} ends it",
-                )
-            if found is None:
-                raise UnknownTableError(
-                    f"cube {record.name} is over {table.name}, which is gone",
-                    hint=f"DROP CUBE {record.name} and create it again",
-                )
-            pinned.append(found)
+        pinned = tuple(
+            self._pinned(record, pin, one.name, one.uuid, At(ref=one.ref)) for one in cube.tables
+        )
         names = {(o, c.field_id): c.name for o, p in enumerate(pinned) for c in p.facts.columns}
         missing = cube.fields() - names.keys()
         if missing:
@@ -167,7 +154,7 @@ class SegmentBuilder:
                 f"cube {record.name} uses a column that was dropped",
                 hint=f"DROP CUBE {record.name} and create it again without the column",
             )
-        return CubeTarget(record, renamed(cube, names), tuple(pinned))
+        return CubeTarget(record, renamed(cube, names), pinned)
 
     def finest_first(self, records: Sequence[CubeRecord]) -> list[CubeRecord]:
         """A table's cubes in an order in which each stands behind those that it can be made of.
@@ -193,6 +180,15 @@ class SegmentBuilder:
         """Live files without an up-to-date segment; one path that stands twice is never built."""
         times = Counter(f.path for f in target.pinned[0].live_files())
         return tuple(f for f in self.coverage(target).uncovered if times[f.path] == 1)
+
+    def tables(self, target: CubeTarget) -> Sequence[PinnedTable]:
+        return target.pinned
+
+    def keys(self, missing: tuple[LiveFile, ...]) -> Collection[FileKey]:
+        return [file.key for file in missing]
+
+    def computed(self, _target: CubeTarget) -> bool:
+        return True
 
     def coverage(
         self, target: CubeTarget, *, exactly: bool = False, without: Collection[int] = frozenset()
@@ -233,77 +229,43 @@ class SegmentBuilder:
                 return found, lost
             lost |= set(broken)
 
-    def build(
-        self,
-        record: CubeRecord,
-        *,
-        progress: Progress | None = None,
-        cancelled: threading.Event | None = None,
-        tag: str = "",
-        bytes_max: int | None = None,
-        only: Collection[tuple[str, int]] | None = None,
-    ) -> Built:
-        """Builds what is missing; a rerun goes on where another stopped.
+    def plan(self, targets: Sequence[CubeTarget], files: Sequence[LiveFile]) -> list[RollUpSource]:
+        """Returns the finer cubes' segments that the files' cells can be made of, in jobs.
 
-        With `bytes_max` the newest data files alone, of so many bytes or one file; with `only`
-        these alone.
+        SparkMissingError if Spark has to build the others, and isn't installed.
         """
-        loop = Loop(
-            self._store,
-            record.name,
-            f"BUILD CUBE {record.name}",
-            tag or "build",
-            progress or SilentProgress(),
-            cancelled or threading.Event(),
-        )
-        with self._store.reading():  # no vacuum takes the build for dead while it runs
-            return self._build(record, loop, bytes_max, only)
+        (target,) = targets
+        if not files:
+            return []
+        settings = dict(self._settings())
+        found = sources(self._store, target.record, target.cube, target.pinned, files, settings)
+        planned = [part for one in found for part in one.parts(self._config)]
+        derived = {segment.files[0].path for one in planned for segment in one.segments}
+        self._in_process(target, [file for file in files if file.path not in derived])
+        return planned
 
-    def _check_settings(self, record: CubeRecord) -> None:
-        """BuildError where Spark would compute other segments than those that answers rest on."""
-        refused = refusal({**self._settings(), "branch": ""})  # files are read, not branches
-        if refused is not None:
-            raise BuildError(
-                f"cube {record.name} isn't built in this session: {refused.sentence}",
-                hint="set it back to Spark's default, or build in another session",
-            )
-
-    def _build(
+    def make(
         self,
-        record: CubeRecord,
+        targets: Sequence[CubeTarget],
+        missing: Sequence[tuple[LiveFile, ...]],  # noqa: ARG002 - the base class's
+        files: Sequence[LiveFile],
         loop: Loop,
-        bytes_max: int | None,
-        only: Collection[tuple[str, int]] | None,
-    ) -> Built:
-        self._check_settings(record)
-        target = self.target(record)
-        loop.pin(target.pinned)
-        self._repair(target)
-        missing = [f for f in self.missing(target) if only is None or f.key in only]
-        files = tuple(newest(missing, bytes_max))
-        sources = self._sources(target, files)
-        self._in_process(target, _not_derived(files, sources))  # raises before the first job
-        done = Built(record.name)
-        with loop.running(len(files)):
-            for source in sources:
-                loop.check()
-                made, taken = self._derive(target, source, loop)
-                files = tuple(f for f in files if f.path not in taken)
-                done = _plus(done, made)
-                loop.progress.advance(len(taken))
-            here = self._in_process(target, files)
-            unique = self._unique_edges(target, loop, here) if files else {}
-            files_max, most = self._config.build_files_per_job, self._config.build_bytes_per_job
-            due = parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=most)
-            for part in loop.each(due):
-                done = _plus(done, self._job(target, part, unique, loop, here))
-        return done
-
-    def check_spark(self, target: CubeTarget) -> None:
-        """Raises SparkMissingError if a build of the cube needs Spark, which isn't installed."""
-        if not self._spark_runs():
-            files = self.missing(target)
-            self._in_process(target, _not_derived(files, self._sources(target, files)))
+    ) -> list[Built]:
+        (target,) = targets
+        done = Built(target.record.name)
+        for source in self.plan(targets, files):  # raises before the first job
+            loop.check()
+            made, taken = self._derive(target, source, loop)
+            files = tuple(f for f in files if f.path not in taken)
+            done = plus(done, made)
+            loop.progress.advance(len(taken))
+        here = self._in_process(target, files)
+        unique = self._unique_edges(target, loop, here) if files else {}
+        files_max, most = self._config.build_files_per_job, self._config.build_bytes_per_job
+        due = parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=most)
+        for part in loop.each(due):
+            done = plus(done, self._job(target, part, unique, loop, here))
+        return [done]
 
     def _in_process(self, target: CubeTarget, files: Sequence[LiveFile]) -> InProcess | None:
         """Returns what builds these files without Spark; None if Spark builds them.
@@ -347,7 +309,7 @@ class SegmentBuilder:
     ) -> Built:
         record = target.record
         while True:  # altered ones, merged, would look sound
-            self._repair(target)
+            self.repair(target)
             segments = chosen(self.coverage(target, exactly=True).segments)
             broken = broken_segments(self._store, segments, contents=True)
             if not broken:
@@ -374,7 +336,7 @@ class SegmentBuilder:
             self._store.remove_segments(table_uuid, broken)
         return broken
 
-    def _repair(self, target: CubeTarget) -> None:
+    def repair(self, target: CubeTarget) -> None:
         """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""
         table = target.record.table_uuid
         while broken := broken_segments(self._store, self.coverage(target).segments):
@@ -429,14 +391,6 @@ class SegmentBuilder:
         with engine.tagged(loop.tag), engine.stage(pinned, pinned.live_files()) as staged:
             return is_unique(engine.session, edge, staged.sql)
 
-    def _sources(self, target: CubeTarget, files: Sequence[LiveFile]) -> list[RollUpSource]:
-        """The finer cubes' segments that files' cells can be made of, in jobs."""
-        if not files:
-            return []
-        settings = self._settings()
-        found = sources(self._store, target.record, target.cube, target.pinned, files, settings)
-        return [part for one in found for part in one.parts(self._config)]
-
     def _derive(
         self, target: CubeTarget, source: RollUpSource, loop: Loop
     ) -> tuple[Built, frozenset[str]]:
@@ -447,7 +401,8 @@ class SegmentBuilder:
         record = target.record
         live = {f.path: f for f in target.pinned[0].live_files()}
         files = [live[s.files[0].path] for s in source.segments]
-        ids = {f.path: segment_id() for f in files}
+        begun = self._begun(target, files, {}, loop)
+        ids = begun.ids
         filled = [s for s in source.segments if s.rows]
         with OpenJob(self._store, record) as open_job:
             job = open_job.job
@@ -464,7 +419,7 @@ class SegmentBuilder:
                 _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
                 return Built(record.name), frozenset()
             facts = {DERIVED_FROM: source.cube_id}
-            segments = self._records(target, files, ids, written, source.counts(), job, facts)
+            segments = self._records(begun, written, source.counts(), job, facts)
             built = _built(record, *open_job.commit(lambda: ((), segments)))
         return replace(built, derived=built.segments), frozenset(ids)
 
@@ -482,47 +437,45 @@ class SegmentBuilder:
         loop: Loop,
         here: InProcess | None,
     ) -> Built:
+        def made(
+            write: Callable[[SegmentJob, BuildJob], tuple[dict[int, WrittenSegment], Counts]],
+        ) -> Built:
+            begun = self._begun(target, files, unique, loop)
+            with OpenJob(self._store, target.record) as open_job:
+                segments = self._records(begun, *write(begun, open_job.job), open_job.job)
+                return _built(target.record, *open_job.commit(lambda: ((), segments)))
+
         if here is not None:
             try:
-                return self._made(
-                    target,
-                    files,
-                    lambda ids, job: self._write_here(target, files, ids, unique, job, loop, here),
-                )
+                return made(partial(self._write_here, here))
             except _NotHereError as error:
                 if isinstance(error.__cause__, EngineError) and not is_spark_installed():
                     raise error.__cause__ from None
                 _log.info("%s is built by Spark: %s", target.record.name, error.__cause__)
-        return self._made(
-            target, files, lambda ids, job: self._write(target, files, ids, unique, job, loop)
-        )
+        return made(self._write)
 
-    def _made(
+    def _begun(
         self,
         target: CubeTarget,
         files: Sequence[LiveFile],
-        write: Callable[[dict[str, int], BuildJob], tuple[dict[int, WrittenSegment], Counts]],
-    ) -> Built:
-        """A job: what `write` makes of the files, under these ids, is committed at once."""
+        unique: Mapping[int, bool | None],
+        loop: Loop,
+    ) -> SegmentJob:
         ids = {f.path: segment_id() for f in files}
-        with OpenJob(self._store, target.record) as open_job:
-            written, counts = write(ids, open_job.job)
-            segments = self._records(target, files, ids, written, counts, open_job.job)
-            return _built(target.record, *open_job.commit(lambda: ((), segments)))
+        return SegmentJob(target, files, ids, unique, loop, self._settings())
 
     def _records(
         self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
+        begun: SegmentJob,
         written: dict[int, WrittenSegment],
         counts: Counts,
         job: BuildJob,
         facts: dict[str, str] | None = None,
     ) -> list[SegmentRecord]:
-        """The records of what a job wrote for those files."""
+        """The records of what a job wrote for its files."""
+        target, ids = begun.target, begun.ids
         none = _nothing(job, "none")
-        bounds = bounds_of(target.cube, target.pinned[0], files)
+        bounds = bounds_of(target.cube, target.pinned[0], begun.files)
         return [
             built_segment(
                 target.cube,
@@ -533,22 +486,15 @@ class SegmentBuilder:
                 written.get(ids[file.path], none),
                 counts,
                 bounds,
-                self._settings(),
+                begun.settings,
                 facts,
             )
-            for file in files
+            for file in begun.files
         ]
 
-    def _write(
-        self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
-        unique: dict[int, bool | None],
-        job: BuildJob,
-        loop: Loop,
-    ) -> tuple[dict[int, WrittenSegment], Counts]:
+    def _write(self, begun: SegmentJob, job: BuildJob) -> tuple[dict[int, WrittenSegment], Counts]:
         """Runs the Spark jobs over those files: their cells, and their rows without partners."""
+        target, files, ids, loop = begun.target, begun.files, begun.ids, begun.loop
         why = f"cube {target.record.name} is built by Spark"
         engine = require_spark(self._spark, why, _INSTEAD)
         from cubes.spark import count_missing, write_segments
@@ -578,19 +524,13 @@ class SegmentBuilder:
             def missing(edges: Sequence[Edge]) -> Missing:
                 return count_missing(session, target.cube, edges, sources)
 
-            return written, _counts(target, files, ids, unique, written, missing)
+            return written, _counts(begun, written, missing)
 
     def _write_here(
-        self,
-        target: CubeTarget,
-        files: Sequence[LiveFile],
-        ids: dict[str, int],
-        unique: dict[int, bool | None],
-        job: BuildJob,
-        loop: Loop,
-        here: InProcess,
+        self, here: InProcess, begun: SegmentJob, job: BuildJob
     ) -> tuple[dict[int, WrittenSegment], Counts]:
         """The same by DuckDB; _NotHereError where it can't."""
+        files, ids, loop = begun.files, begun.ids, begun.loop
 
         def missing(edges: Sequence[Edge]) -> Missing:
             return here.missing(edges, files, ids, loop.tag)
@@ -599,15 +539,9 @@ class SegmentBuilder:
             here.write(files, ids, job, loop.tag)
             loop.check()
             written = inspect(self._store, self._duckdb, job)
-            return written, _counts(target, files, ids, unique, written, missing)
+            return written, _counts(begun, written, missing)
         except (EngineError, OSError, ValueError) as error:
             raise _NotHereError from error
-
-
-def _not_derived(files: Sequence[LiveFile], sources: Sequence[RollUpSource]) -> list[LiveFile]:
-    """Returns the files that none of the sources has cells of."""
-    derived = {segment.files[0].path for one in sources for segment in one.segments}
-    return [file for file in files if file.path not in derived]
 
 
 class _NotHereError(Exception):
@@ -615,14 +549,12 @@ class _NotHereError(Exception):
 
 
 def _counts(
-    target: CubeTarget,
-    files: Sequence[LiveFile],
-    ids: Mapping[str, int],
-    unique: Mapping[int, bool | None],
+    begun: SegmentJob,
     written: Mapping[int, WrittenSegment],
     missing: Callable[[Sequence[Edge]], Missing],
 ) -> Counts:
     """What is known of the files' rows without partners, which are counted where any may be."""
+    target, files, ids, unique = begun.target, begun.files, begun.ids, begun.unique
     edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
     rows = {f.path: _live_rows(f) for f in files}
     joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
@@ -678,16 +610,4 @@ def _built(
         sum(s.rows for s in kept),
         sum(s.bytes for s in kept),
         len(lost),
-    )
-
-
-def _plus(a: Built, b: Built) -> Built:
-    return Built(
-        a.cube,
-        a.files + b.files,
-        a.segments + b.segments,
-        a.rows + b.rows,
-        a.bytes + b.bytes,
-        a.lost + b.lost,
-        a.derived + b.derived,
     )

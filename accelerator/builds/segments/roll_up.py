@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from msgspec import Struct
 
 from accelerator.artifacts.segments.records import COLUMN_BYTES, Counts
+from accelerator.builds.loop import parts
 from accelerator.builds.segments.repair import broken_segments
 from accelerator.common.config.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -36,18 +37,10 @@ class RollUpSource(Struct, frozen=True):
 
         A segment that is larger alone is in none.
         """
-        part: list[SegmentRecord] = []
-        size, limit = 0, min(config.build_bytes_per_job, config.given_bytes_max)
-        for segment in self.segments:
-            if segment.bytes > limit:
-                continue
-            larger = size + segment.bytes > limit
-            if part and (larger or len(part) >= config.build_files_per_job):
-                yield RollUpSource(self.cube_id, self.derivation, tuple(part))
-                part, size = [], 0
-            part.append(segment)
-            size += segment.bytes
-        if part:
+        most = min(config.build_bytes_per_job, config.given_bytes_max)
+        some = (one for one in self.segments if one.bytes <= most)
+        files_max = config.build_files_per_job
+        for part in parts(some, files_max=files_max, weigh=lambda one: one.bytes, most=most):
             yield RollUpSource(self.cube_id, self.derivation, tuple(part))
 
     def counts(self) -> Counts:

@@ -8,10 +8,9 @@ its files.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -20,12 +19,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from accelerator.artifacts.relate.declaration import relate_columns
-from accelerator.artifacts.relate.dimensions import Dimensions
 from accelerator.artifacts.relate.index_validity import dimensions_of, key_columns, snapshots_of
 from accelerator.artifacts.relate.lookup import Keys
 from accelerator.artifacts.relate.path import Path, Snapshots, check, named, path_of
 from accelerator.artifacts.sidecars import records
-from accelerator.builds.loop import Loop, Offer, OpenJob, newest, parts
+from accelerator.builds.builder import ArtifactBuilder, BuildServices, FileKey, plus
+from accelerator.builds.loop import Loop, Offer, OpenJob, parts
 from accelerator.builds.sidecars.repair import without_lost
 from accelerator.builds.sidecars.shuffle import look
 from accelerator.builds.sidecars.task import (
@@ -36,26 +35,21 @@ from accelerator.builds.sidecars.task import (
     index_files,
 )
 from accelerator.builds.sidecars.thread_job import index_here
-from accelerator.common.config.config import Config
-from accelerator.common.progress import Progress, SilentProgress
 from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import (
     UNFIT,
-    BuildError,
     IndexDefinitionError,
     StoreError,
-    TableReplacedError,
     UnknownColumnError,
-    UnknownTableError,
     no_column,
 )
-from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
-from accelerator.store import BuildJob, IndexRecord, SegmentRecord, Store, segment_id
+from accelerator.iceberg import LiveFile, Pin, PinnedTable
+from accelerator.store import BuildJob, IndexRecord, SegmentRecord, segment_id
 from indexes.domains import NotIndexableError
 from indexes.kind import OptionError, Read
 from indexes.kinds import KINDS
-from rewrite.facts import ColumnFacts, TableFacts
-from rewrite.identifiers.qualified_name import joined, parts_of
+from rewrite.facts import At, ColumnFacts, TableFacts
+from rewrite.identifiers.qualified_name import joined
 from rewrite.text.suggestions import closest, did_you_mean
 
 if TYPE_CHECKING:
@@ -68,9 +62,6 @@ _BUNDLES_MERGED = 8
 """So many small bundles of an index are made one."""
 _UNMERGED = "bundles of index %s can't be merged: %s"
 _TASK_BYTES = 64 * 1024 * 1024
-
-FileKey = tuple[str, int]
-"""A data file's path and sequence number."""
 
 
 class IndexDescription(Protocol):
@@ -146,24 +137,14 @@ class MissingFiles(Struct, frozen=True):
         return self.lacking | self.doubtful.keys()
 
 
-class IndexBuilder:
+class IndexBuilder(ArtifactBuilder[IndexRecord, IndexTarget, MissingFiles, BuiltIndex]):
     """Defines and builds indexes."""
 
-    def __init__(
-        self,
-        lake: Lake,
-        store: Store,
-        config: Config,
-        spark: Callable[[], SparkEngine],
-        dimensions: Dimensions,
-        settings: Callable[[], Mapping[str, str]] = dict,
-        spark_runs: Callable[[], bool] = lambda: True,
-        check: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """`check` raises once what runs under a tag was told to stop."""
-        self._lake, self._store, self._config, self._spark = lake, store, config, spark
-        self._dimensions, self._settings = dimensions, settings
-        self._spark_runs, self._check = spark_runs, check
+    noun = "index"
+
+    def __init__(self, given: BuildServices) -> None:
+        super().__init__(given)
+        self._dimensions, self._check = given.dimensions(), given.check
 
     def define(self, statement: IndexDescription, pinned: PinnedTable) -> IndexRecord:
         """The index that a statement describes.
@@ -223,19 +204,7 @@ class IndexBuilder:
         UnknownTableError, IndexDefinitionError where either is no longer what it was made for.
         """
         pin = self._lake.pin()
-        pinned = pin.pinned(parts_of(record.table))
-        if pinned is not None and pinned.facts.uuid != record.table_uuid:
-            raise TableReplacedError(
-                f"index {record.name} is on {record.table}, which was dropped and made anew:"
-                " it's another table now",
-                hint=f"CREATE OR REPLACE INDEX {record.name} makes it on the new table,"
-                f" DROP INDEX {record.name} ends it",
-            )
-        if pinned is None:
-            raise UnknownTableError(
-                f"index {record.name} is on {record.table}, which is gone",
-                hint=f"DROP INDEX {record.name} and create it again",
-            )
+        pinned = self._pinned(record, pin, record.table, record.table_uuid, At())
         if record.field_id < 0:
             return self._relate_target(record, pinned, pin)
         for column in pinned.facts.columns:
@@ -260,7 +229,7 @@ class IndexBuilder:
         _check_type(record, path.as_column)
         return IndexTarget(record, pinned, path.as_column, path)
 
-    def due(self, target: IndexTarget) -> MissingFiles:
+    def missing(self, target: IndexTarget) -> MissingFiles:
         """What the index lacks; of a relate column also what a change of a dimension may touch."""
         built = self._store.table(target.record.table_uuid).of(target.record.id)
         live = {f.key for f in target.pinned.live_files()}
@@ -287,61 +256,34 @@ class IndexBuilder:
         unknown = lacking - doubtful.keys() - kept.keys()
         return MissingFiles(frozenset(unknown), doubtful, changes, kept)
 
-    def build(
+    def tables(self, target: IndexTarget) -> Sequence[PinnedTable]:
+        return (target.pinned, *(() if target.path is None else target.path.dimensions))
+
+    def keys(self, missing: MissingFiles) -> Collection[FileKey]:
+        return missing.files
+
+    def computed(self, target: IndexTarget) -> bool:
+        return target.path is not None and self._dimensions.is_large(target.path)
+
+    def make(
         self,
-        wanted: Sequence[IndexRecord],
-        *,
-        progress: Progress | None = None,
-        cancelled: threading.Event | None = None,
-        tag: str = "build",
-        bytes_max: int | None = None,
-        only: Collection[FileKey] | None = None,
+        targets: Sequence[IndexTarget],
+        missing: Sequence[MissingFiles],
+        files: Sequence[LiveFile],
+        loop: Loop,
     ) -> list[BuiltIndex]:
-        """Builds what indexes of one table lack; a rerun goes on where another stopped.
-
-        With `bytes_max` of the newest data files alone, of so many bytes or one file; with `only`
-        of these alone.
-        """
-        self._check_session(wanted)
-        loop = Loop(
-            self._store,
-            ", ".join(record.name for record in wanted),
-            "BUILD INDEX",
-            tag,
-            progress or SilentProgress(),
-            cancelled or threading.Event(),
-        )
-        with self._store.reading():
-            targets = [self.target(record) for record in wanted]
-            for target in targets:
-                loop.pin((target.pinned, *(() if target.path is None else target.path.dimensions)))
-                self._repair(target.record)
-            due = {t.record.id: self.due(t) for t in targets}
-            opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
-            live = targets[0].pinned.live_files() if targets else ()
-            wanted_files = opened if only is None else opened.intersection(only)
-            lacking = list({f.key: f for f in live if f.key in wanted_files}.values())
-            files = newest(lacking, bytes_max)
-            done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
-            with loop.running(len(files)):
-                here = self._in_process(targets, files)
-                for target in targets:
-                    self._keep(target, due[target.record.id].kept)
-                for part in loop.each(_jobs(files)):
-                    self._job(targets, due, part, done, tag, here)
-            for target in targets:
-                self._merge(target)
+        due = {t.record.id: one for t, one in zip(targets, missing, strict=True)}
+        done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
+        here = self.plan(targets, files)
+        for target in targets:
+            self._keep(target, due[target.record.id].kept)
+        # What comes back of a job fits the driver's memory.
+        jobs = parts(files, files_max=_FILES_MAX, weigh=lambda f: f.record_count, most=_ROWS_MAX)
+        for part in loop.each(jobs):
+            self._job(targets, due, part, done, loop, here)
+        for target in targets:
+            self._merge(target)
         return list(done.values())
-
-    def check_spark(self, record: IndexRecord) -> None:
-        """Raises SparkMissingError if a build of the index needs Spark, which isn't installed.
-
-        Nothing is changed.
-        """
-        if not self._spark_runs():
-            target = self.target(record)
-            due = self.due(target).files
-            self._in_process([target], [f for f in target.pinned.live_files() if f.key in due])
 
     def check_bytes(self, name: str, files: Sequence[LiveFile]) -> bool:
         """Returns whether so few bytes are read that the index is built in this process.
@@ -359,7 +301,7 @@ class IndexBuilder:
         )
         return False
 
-    def _in_process(self, targets: Sequence[IndexTarget], files: Sequence[LiveFile]) -> bool:
+    def plan(self, targets: Sequence[IndexTarget], files: Sequence[LiveFile]) -> bool:
         """Returns whether the files are few bytes, no session runs, and no dimension is large.
 
         SparkMissingError if Spark has to build from them, and isn't installed.
@@ -371,17 +313,8 @@ class IndexBuilder:
             self._dimensions.check_spark(path)
         return self.check_bytes(", ".join(t.record.name for t in targets), files) and not large
 
-    def _check_session(self, wanted: Sequence[IndexRecord]) -> None:
-        """BuildError where rules of the session may hide rows, which files don't."""
-        extended = self._settings().get("extended")
-        if extended and wanted:
-            raise BuildError(
-                f"{wanted[0].name} isn't built in this session: {extended} may filter or mask rows",
-                hint="if it does neither, name it in trusted_extensions",
-            )
-
-    def _repair(self, record: IndexRecord) -> None:
-        """Forgets what is lost of the index, which is lacking then."""
+    def repair(self, target: IndexTarget) -> None:
+        record = target.record
         if without_lost(self._store, record)[0]:
             with OpenJob(self._store, record) as open_job:
                 open_job.commit(lambda: without_lost(self._store, record))
@@ -423,7 +356,7 @@ class IndexBuilder:
         wanted: Mapping[str, MissingFiles],
         files: Sequence[LiveFile],
         done: dict[str, BuiltIndex],
-        tag: str,
+        loop: Loop,
         here: bool = False,
     ) -> None:
         """One job over those files, `here` or by Spark, and a commit for each index."""
@@ -431,20 +364,13 @@ class IndexBuilder:
         with ExitStack() as stack:
             jobs = {t.record.id: stack.enter_context(OpenJob(self._store, t.record)) for t in due}
             opened = {i: one.job for i, one in jobs.items()}
-            answers = self._run(due, opened, wanted, files, tag, here)
+            answers = self._run(due, opened, wanted, files, loop.tag, here)
+            loop.gate()
             for target in due:
                 lacks = wanted[target.record.id]
                 made = _made(target, files, answers, lacks.files)
                 built = self._commit(target, jobs[target.record.id], made, lacks.doubtful)
-                before = done[target.record.id]
-                done[target.record.id] = BuiltIndex(
-                    before.index,
-                    before.files + built.files,
-                    before.rows + built.rows,
-                    before.bytes + built.bytes,
-                    before.skipped + built.skipped,
-                    before.lost + built.lost,
-                )
+                done[target.record.id] = plus(done[target.record.id], built)
 
     def _run(
         self,
@@ -638,11 +564,6 @@ def _made(
         mine = (i for i in answers[file.path].indexed if i.index_id == target.record.id)
         found.append(next(mine))
     return records.IndexJobResult(tuple(map(records.covered_file, chosen)), tuple(found))
-
-
-def _jobs(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
-    """The files in parts of so many that what comes back fits the driver's memory."""
-    return parts(files, files_max=_FILES_MAX, weigh=lambda f: f.record_count, most=_ROWS_MAX)
 
 
 def _parts(work: Sequence[FileWork], engine: SparkEngine) -> list[Sequence[FileWork]]:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import GATEWAY
 from accelerator.gateway.access.login.users import User

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.spark_errors import spark_error, without_stack

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from accelerator.common.config.config import Config
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.engines.spark.start import scratch
 from accelerator.engines.spark.start.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.planning.plans.explain_tree import size
 from rewrite.reason import Declined

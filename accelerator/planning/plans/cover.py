@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Attempt, DuckDBRun

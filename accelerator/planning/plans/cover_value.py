@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from msgspec import Struct, field
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.iceberg import LiveFile
 from accelerator.planning.plans.explain_tree import ExplainStep, counted, notes
 from accelerator.store.records import SegmentRecord

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.iceberg import PinnedTable
 from accelerator.planning.plans.candidate import MANIFESTS, Attempt

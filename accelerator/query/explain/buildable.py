@@ -24,7 +24,7 @@ _LEAST_MS = 100.0
 
 def check_cube(services: Services, statement: CreateCube, cube: CubeDefinition) -> None:
     """Raises SparkMissingError if the cube's build needs Spark, which isn't installed."""
-    services.builder.check_spark(services.builder.target(cube_record(statement, services, cube)))
+    services.builder.check_spark(cube_record(statement, services, cube))
 
 
 class Buildable:

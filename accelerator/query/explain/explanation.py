@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from sqlglot.errors import SqlglotError
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.engines.choice import Estimate
 from accelerator.planning.plans import Plan

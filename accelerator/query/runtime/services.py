@@ -7,7 +7,7 @@ answered.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -28,13 +28,14 @@ from accelerator.query.recording.session_log import SessionLog
 from accelerator.query.results.batch_readers import OpenStreams
 from accelerator.query.runtime.cancellation import Cancellation
 from accelerator.query.runtime.failures import Failures
-from accelerator.store import Store, local_folders
+from accelerator.store import CubeRecord, IndexRecord, Store, local_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.artifacts.relate.dimensions import Dimensions
     from accelerator.artifacts.sidecars.probe import IndexProbe
+    from accelerator.builds.builder import ArtifactBuilder, BuildServices
     from accelerator.builds.segments.builder import SegmentBuilder
     from accelerator.builds.sidecars.builder import IndexBuilder
     from accelerator.engines.spark.engine import SparkEngine
@@ -127,16 +128,7 @@ class Services(Struct, frozen=True, dict=True):
         """Builds what cubes lack."""
         from accelerator.builds.segments.builder import SegmentBuilder
 
-        return SegmentBuilder(
-            self.lake,
-            self.store,
-            self.config,
-            self.spark_source.engine,
-            self.duckdb,
-            lambda: dict(self.context.settings()),
-            lambda: self.dimensions,
-            lambda: self.spark_source.started,
-        )
+        return SegmentBuilder(self._building)
 
     @cached_property
     def indexes(self) -> IndexProbe:
@@ -162,16 +154,27 @@ class Services(Struct, frozen=True, dict=True):
         """Defines and builds indexes."""
         from accelerator.builds.sidecars.builder import IndexBuilder
 
-        return IndexBuilder(
+        return IndexBuilder(self._building)
+
+    @property
+    def _building(self) -> BuildServices:
+        from accelerator.builds.builder import BuildServices
+
+        return BuildServices(
             self.lake,
             self.store,
             self.config,
             self.spark_source.engine,
-            self.dimensions,
-            self.context.settings,
             lambda: self.spark_source.started,
+            self.context.settings,
+            self.duckdb,
+            lambda: self.dimensions,
             self.cancellation.check,
         )
+
+    def builder_of(self, record: CubeRecord | IndexRecord) -> ArtifactBuilder[Any, Any, Any, Any]:
+        """Returns what builds the cube or index."""
+        return self.builder if isinstance(record, CubeRecord) else self.index_builder
 
     @staged("spark")
     def plain_table(self, sql: str, *, built: bool = False) -> pa.Table:

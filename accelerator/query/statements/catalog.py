@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.query.statements import grammar, nodes
 from accelerator.query.statements.grammar import Parser
 from accelerator.query.statements.nodes import Statement, TableName

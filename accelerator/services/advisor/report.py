@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 
 
 class AppliedStep(Struct, frozen=True):

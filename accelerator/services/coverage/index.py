@@ -55,7 +55,7 @@ def of_index(services: Services, record: IndexRecord) -> ArtifactCoverage:
     """
     try:
         target = services.index_builder.target(record)
-        due = services.index_builder.due(target)
+        due = services.index_builder.missing(target)
     except UnknownTableError as error:
         return unusable(services, record, error.code, error)
     except UnreadableTableError as error:  # of a dimension; of its own table it's raised again

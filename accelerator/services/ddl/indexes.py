@@ -21,7 +21,7 @@ from accelerator.artifacts.sidecars.bundle import BundledFilters, BundlePiece, R
 from accelerator.builds.sidecars.builder import BuiltIndex, IndexTarget
 from accelerator.common.interrupts import interruptible
 from accelerator.common.progress import Progress
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import (
     AcceleratorError,
     IndexDefinitionError,
@@ -202,7 +202,7 @@ def _state(services: Services, target: IndexTarget) -> dict[str, Any]:
     built = services.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
-    due = services.index_builder.due(target)
+    due = services.index_builder.missing(target)
     found = total - due.files
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {

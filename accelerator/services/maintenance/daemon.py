@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.services.runner import DueTasks, Outcome, Reported, Runner, Service
 from accelerator.store import Report, Store, VacuumLine

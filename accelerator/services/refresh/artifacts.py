@@ -107,7 +107,7 @@ class Artifact(Struct, frozen=True):
             published = not missing and publish.is_behind(services, record, target)
             return Lacks(keys, lag.of_cube(target, missing, built), published)
         found = services.index_builder.target(record)
-        due = services.index_builder.due(found)
+        due = services.index_builder.missing(found)
         return Lacks(frozenset(due.files), lag.of_index(found, due))
 
     def build(self, services: Services, report: Reported, stop: threading.Event) -> Outcome:
@@ -191,15 +191,10 @@ class Artifact(Struct, frozen=True):
         """Data files that were built, and those that another process had built first."""
         most = services.config.refresh_bytes_max
         with services.cancellation.tracked(ctrl_c=False) as tag:
-            if isinstance(self.record, CubeRecord):
-                made = services.builder.build(
-                    self.record, progress=told, cancelled=stop, tag=tag, bytes_max=most, only=only
-                )
-                return made.files, made.lost
-            (index,) = services.index_builder.build(
+            (made,) = services.builder_of(self.record).build(
                 [self.record], progress=told, cancelled=stop, tag=tag, bytes_max=most, only=only
             )
-            return index.files, index.lost
+            return made.files, made.lost
 
 
 class BuildProgress:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from rewrite.client import SPARK
 
 if TYPE_CHECKING:

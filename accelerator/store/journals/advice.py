@@ -13,17 +13,15 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Annotated, Literal, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from accelerator.common.json_checks import MANY_MAX, TEXT_MAX
-from accelerator.common.json_checks import count as _count
-from accelerator.common.json_checks import number as _number
-from accelerator.common.json_checks import some as _some
-from accelerator.common.json_checks import text as _text
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
+from accelerator.common.records.json_checks import MANY_MAX, TEXT_MAX, count
+from accelerator.common.records.json_codec import Later, at_most, matching, read_as
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles
@@ -39,7 +37,6 @@ _SAMPLES_MAX = 8
 DDL_MAX = TEXT_MAX
 """Characters of a DDL: one of more could be written, and not read."""
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
-_ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
 _log = logging.getLogger("accelerator")
 
@@ -55,7 +52,11 @@ Action = Literal[
 ACTIONS: tuple[Action, ...] = get_args(Action)
 """In the order in which they're done; a relate column is there before an index on it."""
 _FIRST: tuple[Action, ...] = ("CREATE CUBE", "DROP CUBE")
-_NEEDS_MAX = 8
+Id = Annotated[str, partial(matching, re.compile(r"r[0-9a-f]{12}", re.ASCII))]
+Name = Annotated[str, partial(at_most, 128)]
+Words = Annotated[str, partial(at_most, 1024)]
+Sql = Annotated[str, partial(at_most, DDL_MAX)]
+Count = Annotated[int, count]
 
 
 class Recommendation(Struct, frozen=True):
@@ -73,26 +74,26 @@ class Recommendation(Struct, frozen=True):
     first: the relate column that an index is on.
     """
 
-    id: str
+    id: Id
     action: Action
-    table: str
-    table_uuid: str
-    cube: str
-    ddl: str
-    reason: str
+    table: Words
+    table_uuid: Name
+    cube: Words
+    ddl: Sql
+    reason: Words
     gain_ms: float = 0.0
     gain_share: float = 0.0
-    bytes: int = 0
+    bytes: Count = 0
     build_s: float = 0.0
-    statements: int = 0
-    samples: tuple[str, ...] = ()
-    cube_id: str = ""
-    digest: str = ""
-    index: str = ""
-    relate: str = ""
-    object_id: str = ""
-    needs: tuple[str, ...] = ()
-    shapes: tuple[str, ...] = ()
+    statements: Count = 0
+    samples: Annotated[tuple[Sql, ...], partial(at_most, _SAMPLES_MAX)] = ()
+    cube_id: Name = ""
+    digest: Name = ""
+    index: Later[Words] = ""
+    relate: Later[Words] = ""
+    object_id: Later[Name] = ""
+    needs: Later[Annotated[tuple[Id, ...], partial(at_most, 8)]] = ()
+    shapes: Later[Annotated[tuple[Name, ...], partial(at_most, MANY_MAX)]] = ()
 
     @property
     def name(self) -> str:
@@ -108,19 +109,21 @@ class Advice(Struct, frozen=True):
     spared by the cubes that are advised or stay. `notes` are for people. `by_itself`: nobody asked.
     """
 
-    made_ms: int
-    scope: str
-    table: str
-    bytes_max: int
+    made_ms: Annotated[int, partial(count, most=253_402_300_799_999)]
+    scope: Name
+    table: Words
+    bytes_max: Count
     build_s_max: float
-    statements: int = 0
+    statements: Count = 0
     days: float = 0.0
     total_ms: float = 0.0
     served_ms: float = 0.0
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    recommendations: tuple[Recommendation, ...] = ()
-    by_itself: bool = False
+    left_out: Annotated[Mapping[Name, Count], partial(at_most, MANY_MAX)] = field(
+        default_factory=dict
+    )
+    notes: Annotated[tuple[Words, ...], partial(at_most, MANY_MAX)] = ()
+    recommendations: Annotated[tuple[Recommendation, ...], partial(at_most, MANY_MAX)] = ()
+    by_itself: Later[bool] = False
 
     @property
     def made(self) -> datetime:
@@ -139,66 +142,10 @@ def decoded(data: bytes) -> Advice:
     version = raw["version"]
     if isinstance(version, bool) or version not in READ:
         raise ValueError(f"version {str(version)[:20]}")
-    items = _some(raw["recommendations"], list)
-    read_one = _of_cubes if version == 1 else _recommendation
-    return Advice(
-        made_ms=_count(raw["made_ms"], 253_402_300_799_999),
-        scope=_text(raw["scope"], 128),
-        table=_text(raw["table"], 1024),
-        bytes_max=_count(raw["bytes_max"]),
-        build_s_max=_number(raw["build_s_max"]),
-        statements=_count(raw["statements"]),
-        days=_number(raw["days"]),
-        total_ms=_number(raw["total_ms"]),
-        served_ms=_number(raw["served_ms"]),
-        left_out={_text(k, 128): _count(v) for k, v in _some(raw["left_out"], dict).items()},
-        notes=tuple(_text(one, 1024) for one in _some(raw["notes"], list)),
-        recommendations=tuple(map(read_one, items)),
-        by_itself=raw.get("by_itself", False) is True,
-    )
-
-
-def _of_cubes(raw: Mapping[str, Any]) -> Recommendation:
-    """One of the first version, which has cubes alone."""
-    if raw["action"] not in _FIRST:
+    advice = read_as(Advice, raw)
+    if version == 1 and any(one.action not in _FIRST for one in advice.recommendations):
         raise ValueError("an action that isn't known")
-    later: dict[str, Any] = {"index": "", "relate": "", "object_id": "", "needs": []}
-    return _recommendation({**raw, **later})
-
-
-def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
-    if raw["action"] not in ACTIONS:
-        raise ValueError("an action that isn't known")
-    if _ID.fullmatch(_text(raw["id"], 32)) is None:
-        raise ValueError("an id that can't be one")
-    samples = raw["samples"]
-    if not isinstance(samples, list) or len(samples) > _SAMPLES_MAX:
-        raise ValueError("too many samples")
-    needs = _some(raw["needs"], list)
-    if len(needs) > _NEEDS_MAX or any(_ID.fullmatch(_text(one, 32)) is None for one in needs):
-        raise ValueError("ids that can't be")
-    return Recommendation(
-        id=raw["id"],
-        action=raw["action"],
-        table=_text(raw["table"], 1024),
-        table_uuid=_text(raw["table_uuid"], 128),
-        cube=_text(raw["cube"], 1024),
-        ddl=_text(raw["ddl"]),
-        reason=_text(raw["reason"], 1024),
-        gain_ms=_number(raw["gain_ms"]),
-        gain_share=_number(raw["gain_share"]),
-        bytes=_count(raw["bytes"]),
-        build_s=_number(raw["build_s"]),
-        statements=_count(raw["statements"]),
-        samples=tuple(map(_text, samples)),
-        cube_id=_text(raw["cube_id"], 128),
-        digest=_text(raw["digest"], 128),
-        index=_text(raw["index"], 1024),
-        relate=_text(raw["relate"], 1024),
-        object_id=_text(raw["object_id"], 128),
-        needs=tuple(needs),
-        shapes=tuple(_text(one, 128) for one in _some(raw.get("shapes", []), list)),
-    )
+    return advice
 
 
 def write(files: StoreFiles, advice: Advice) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles

@@ -13,14 +13,16 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from accelerator.common.json_checks import count, number, some, text
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
+from accelerator.common.records.json_checks import count
+from accelerator.common.records.json_codec import Later, at_most, matching, read_as
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.medians import MedianRange
@@ -33,22 +35,22 @@ ENTRIES_MAX, SHAPES_MAX, ACTS_MAX = 500, 2_000, 2_000
 UNPAID = "it didn't pay: "
 """What the reason of a drop begins with where that is why."""
 _BYTES_MAX = 4 * 1024**2
-_TEXT_MAX = 1024
-_MS_MAX = 253_402_300_799_999
 _TRIES = 20
 _PAUSE_S = 0.005
 """At most so long, and twice as long each time, is waited for others to be done."""
 _PATH = re.compile(rf"{FOLDER}/(00\d{{18}})\.json", re.ASCII)
-_KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _log = logging.getLogger("accelerator")
 
 _V = TypeVar("_V")
+Name = Annotated[str, partial(at_most, 128)]
+Words = Annotated[str, partial(at_most, 1024)]
+Key = Annotated[str, partial(matching, re.compile(r"[0-9a-f]{32}", re.ASCII))]
+Count = Annotated[int, count]
+Ms = Annotated[int, partial(count, most=253_402_300_799_999)]
+OfShapes = partial(at_most, SHAPES_MAX)
 By = Literal["auto", "hand"]
 State = Literal["begun", "done", "failed"]
 ActKind = Literal["dropped", "undropped", "altered"]
-BY: tuple[By, ...] = ("auto", "hand")
-STATES: tuple[State, ...] = ("begun", "done", "failed")
-ACT_KINDS: tuple[ActKind, ...] = ("dropped", "undropped", "altered")
 
 
 class AppliedAdvice(Struct, frozen=True):
@@ -60,23 +62,23 @@ class AppliedAdvice(Struct, frozen=True):
     the advisor's own: a process that ended before may have made a part of them.
     """
 
-    key: str
-    id: str
-    action: str
-    table: str
-    table_uuid: str
-    name: str
+    key: Key
+    id: Annotated[str, partial(at_most, 32)]
+    action: Annotated[str, partial(at_most, 64)]
+    table: Words
+    table_uuid: Name
+    name: Words
     by: By
     state: State
-    began_ms: int
-    ended_ms: int = 0
-    artifact_id: str = ""
-    digest: str = ""
+    began_ms: Ms
+    ended_ms: Ms = 0
+    artifact_id: Name = ""
+    digest: Name = ""
     gain_ms: float = 0.0
-    bytes: int = 0
+    bytes: Count = 0
     build_s: float = 0.0
     built_s: float = 0.0
-    reason: str = ""
+    reason: Words = ""
 
     @property
     def creates(self) -> bool:
@@ -96,11 +98,11 @@ class Act(Struct, frozen=True):
     had from then on.
     """
 
-    id: str
+    id: Name
     kind: ActKind
-    digest: str
-    name: str
-    at_ms: int
+    digest: Name
+    name: Words
+    at_ms: Ms
 
 
 class AdviceLedger(Struct, frozen=True):
@@ -113,12 +115,14 @@ class AdviceLedger(Struct, frozen=True):
     `acts` are what people did themselves, the oldest first: of each id and kind the last one.
     """
 
-    number: int = 0
-    entries: tuple[AppliedAdvice, ...] = ()
-    raw_ms: Mapping[str, float] = field(default_factory=dict)
-    vain_ms: Mapping[str, int] = field(default_factory=dict)
-    raw_runs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
-    acts: tuple[Act, ...] = ()
+    number: Later[int] = 0
+    entries: Annotated[tuple[AppliedAdvice, ...], partial(at_most, ENTRIES_MAX)] = ()
+    raw_ms: Annotated[Mapping[Name, float], OfShapes] = field(default_factory=dict)
+    vain_ms: Annotated[Mapping[Name, Ms], OfShapes] = field(default_factory=dict)
+    raw_runs: Later[Annotated[Mapping[Name, tuple[Count, float, float]], OfShapes]] = field(
+        default_factory=dict
+    )
+    acts: Later[Annotated[tuple[Act, ...], partial(at_most, ACTS_MAX)]] = ()
 
     def with_entry(self, entry: AppliedAdvice) -> AdviceLedger:
         """With that entry, in the place of the one of its key if there is one.
@@ -195,60 +199,7 @@ def decoded(data: bytes, file_number: int = 0) -> AdviceLedger:
     raw = json.loads(data)
     if raw["version"] != VERSION:
         raise ValueError(f"version {str(raw['version'])[:20]}")
-    entries = some(raw["entries"], list, ENTRIES_MAX)
-    raw_ms, vain_ms = (some(raw[key], dict, SHAPES_MAX) for key in ("raw_ms", "vain_ms"))
-    raw_runs = some(raw.get("raw_runs", {}), dict, SHAPES_MAX)  # older releases have none
-    return AdviceLedger(
-        file_number,
-        tuple(_entry(one) for one in entries),
-        {text(k, 128): number(v) for k, v in raw_ms.items()},
-        {text(k, 128): count(v, _MS_MAX) for k, v in vain_ms.items()},
-        {text(k, 128): _runs(v) for k, v in raw_runs.items()},
-        tuple(_act(one) for one in some(raw.get("acts", []), list, ACTS_MAX)),
-    )
-
-
-def _act(raw: Mapping[str, Any]) -> Act:
-    if raw["kind"] not in ACT_KINDS:
-        raise ValueError("an act that isn't known")
-    return Act(
-        id=text(raw["id"], 128),
-        kind=raw["kind"],
-        digest=text(raw["digest"], 128),
-        name=text(raw["name"], _TEXT_MAX),
-        at_ms=count(raw["at_ms"], _MS_MAX),
-    )
-
-
-def _runs(raw: Any) -> tuple[int, float, float]:
-    runs, low, high = some(raw, list, 3)
-    return count(runs), number(low), number(high)
-
-
-def _entry(raw: Mapping[str, Any]) -> AppliedAdvice:
-    if raw["by"] not in BY or raw["state"] not in STATES:
-        raise ValueError("a state or an author that isn't known")
-    if _KEY.fullmatch(text(raw["key"], 64)) is None:
-        raise ValueError("a key that can't be one")
-    return AppliedAdvice(
-        key=raw["key"],
-        id=text(raw["id"], 32),
-        action=text(raw["action"], 64),
-        table=text(raw["table"], _TEXT_MAX),
-        table_uuid=text(raw["table_uuid"], 128),
-        name=text(raw["name"], _TEXT_MAX),
-        by=raw["by"],
-        state=raw["state"],
-        began_ms=count(raw["began_ms"], _MS_MAX),
-        ended_ms=count(raw["ended_ms"], _MS_MAX),
-        artifact_id=text(raw["artifact_id"], 128),
-        digest=text(raw["digest"], 128),
-        gain_ms=number(raw["gain_ms"]),
-        bytes=count(raw["bytes"]),
-        build_s=number(raw["build_s"]),
-        built_s=number(raw["built_s"]),
-        reason=text(raw["reason"], _TEXT_MAX),
-    )
+    return replace(read_as(AdviceLedger, raw), number=file_number)
 
 
 def read(files: StoreFiles) -> AdviceLedger:

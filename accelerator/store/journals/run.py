@@ -5,12 +5,13 @@ Daemons, `SHOW CUBES` and whoever else asks read the same: the newest claim of t
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 from msgspec import Struct
 
-from accelerator.common.json_checks import text_of, whole_of
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
+from accelerator.common.records.json_codec import read_as
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.journals.claims import HOLD_MS, Claims, Seen, TaskProgress
 
@@ -41,7 +42,7 @@ class FinishedRun(Struct, frozen=True, kw_only=True):
     done: int = 0
     twice: int = 0
     more: bool = False
-    failures: int = 0
+    failures: Annotated[int, partial(max, 0)] = 0
     error: str | None = None
     code: str | None = None
 
@@ -58,18 +59,7 @@ class FinishedRun(Struct, frozen=True, kw_only=True):
         if raw is None:
             return None
         try:
-            error, code = raw["error"], raw["code"]
-            return cls(
-                began_ms=whole_of(raw["began_ms"]),
-                ended_ms=whole_of(raw["ended_ms"]),
-                state=text_of(raw["state"]),
-                done=whole_of(raw["done"]),
-                twice=whole_of(raw["twice"]),
-                more=raw["more"] is True,
-                failures=max(0, whole_of(raw["failures"])),
-                error=None if error is None else text_of(error),
-                code=None if code is None else text_of(code),
-            )
+            return read_as(cls, raw)
         except UNFIT:
             return None
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import is_name

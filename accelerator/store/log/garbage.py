@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_checks import text_of, whole_of
 from accelerator.store.files.names import name_of
 from accelerator.store.log.chunks import ChunkRef
 from accelerator.store.records import Json

@@ -129,9 +129,11 @@ class RegistryVersion(Struct, frozen=True):
         self.named(name)
         return self._with({key: cube for key, cube in self.cubes.items() if key != name})
 
-    def with_recycled(self, name: str, dropped_ms: int, expires_ms: int) -> RegistryVersion:
+    def with_recycled(
+        self, name: str, dropped_ms: int, expires_ms: int, cube_id: str = ""
+    ) -> RegistryVersion:
         """The cube of that name in the recycle bin."""
-        dropped = DroppedCube(self.named(name), dropped_ms, expires_ms)
+        dropped = DroppedCube(self.named(name, cube_id), dropped_ms, expires_ms)
         return replace(self.without_cube(name), bin=(*self.bin, dropped))
 
     def with_undropped(self, name: str, new_name: str) -> RegistryVersion:
@@ -160,8 +162,8 @@ class RegistryVersion(Struct, frozen=True):
             return self
         return replace(self, bin=tuple(one for one in self.bin if one not in ended))
 
-    def named(self, name: str) -> CubeRecord:
-        """The cube of that name, or the typed error."""
+    def named(self, name: str, cube_id: str = "") -> CubeRecord:
+        """The cube of that name, with an id the one of that id, or the typed error."""
         if name not in self.cubes:
             near, known = _told("cubes", name, self.cubes)
             binned = any(one.cube.name == name for one in self.bin)
@@ -169,6 +171,8 @@ class RegistryVersion(Struct, frozen=True):
             raise CubeNotFoundError(
                 f"no cube named {name}", hint=hint, suggestions=near, unknown=name
             )
+        if cube_id and self.cubes[name].id != cube_id:
+            raise CubeNotFoundError(f"the cube {name} is another one now")
         return self.cubes[name]
 
     def dropped(self, name: str) -> DroppedCube:
@@ -217,13 +221,15 @@ class RegistryVersion(Struct, frozen=True):
         others = {key: one for key, one in self.indexes.items() if key != name}
         return replace(self, indexes=MappingProxyType(others))
 
-    def index(self, name: str) -> IndexRecord:
-        """The index of that name, or the typed error."""
+    def index(self, name: str, index_id: str = "") -> IndexRecord:
+        """The index of that name, with an id the one of that id, or the typed error."""
         if name not in self.indexes:
             near, hint = _told("indexes", name, self.indexes)
             raise IndexNotFoundError(
                 f"no index named {name}", hint=hint, suggestions=near, unknown=name
             )
+        if index_id and self.indexes[name].id != index_id:
+            raise IndexNotFoundError(f"the index {name} is another one now")
         return self.indexes[name]
 
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:

@@ -14,7 +14,7 @@ from immutables import Map
 from msgspec import Struct
 from msgspec.structs import replace
 
-from accelerator.common.json_checks import whole_of
+from accelerator.common.records.json_checks import whole_of
 from accelerator.store.files.names import name_of
 from accelerator.store.log.chunks import Chunks, compact_json
 from accelerator.store.log.cube_state import CubeState, Loader

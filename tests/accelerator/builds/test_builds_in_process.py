@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from accelerator import Accelerator
 from accelerator.builds.segments.duckdb_job import InProcess
-from accelerator.errors import AcceleratorError, EngineError, SparkMissingError
+from accelerator.errors import AcceleratorError, BuildError, EngineError, SparkMissingError
 from accelerator.store import SegmentRecord, local_path
 from tests.support.pristine import Pristine, catalog_of
 
@@ -231,3 +231,29 @@ def test_zeros_of_both_signs_are_one_group_and_so_are_all_nans(
             assert found.metrics.cubes == (f"of_{name}",)
             rows = {str(row["v"]): row["c"] for row in found.arrow().to_pylist()}
             assert rows == {"0.0": 4, "nan": 2, "1.5": 1, "None": 1}
+
+
+def test_a_setting_that_changes_while_a_cube_is_built(
+    pristine: Pristine, no_java: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells have the zone under which they were computed; no job ends under other settings."""
+    acc = accelerator.open(pristine.lake(_fill), build_files_per_job=1)
+    write, context, builder = InProcess.write, acc.services.context, acc.services.builder
+    own = builder._settings
+    zone, jobs = own()["time_zone"], list[int]()
+
+    def changing(self: InProcess, *given: Any) -> None:
+        write(self, *given)
+        jobs.append(1)
+        context.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        if len(jobs) == 2:
+            builder._settings = lambda: {**own(), "ansi": "false"}
+
+    monkeypatch.setattr(InProcess, "write", changing)
+    with pytest.raises(BuildError, match=r"ansi\.enabled is off"):
+        acc.query("CREATE CUBE c AS SELECT g, count(*) AS n FROM d.f GROUP BY g")
+    (record,) = acc.services.store.registry(fresh=True).cubes.values()
+    (built,) = acc.services.store.table(record.table_uuid).of(record.id)
+    acc.close()
+    assert len(jobs) == 2
+    assert (dict(built.settings)["time_zone"], own()["time_zone"]) == (zone, "Asia/Tokyo")

@@ -14,7 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from accelerator.artifacts.sidecars.records import Indexed
-from accelerator.builds.sidecars.builder import IndexBuilder, IndexTarget, MissingFiles
+from accelerator.builds.builder import BuildServices
+from accelerator.builds.loop import Loop
+from accelerator.builds.sidecars.builder import BuiltIndex, IndexBuilder, IndexTarget, MissingFiles
 from accelerator.builds.sidecars.task import TaskResult
 from accelerator.errors import StoreError
 from accelerator.store import IndexRecord, Store
@@ -36,7 +38,9 @@ class Index:
             self.door, now_ms=self.world.clock, sleep=lambda _: None, clock=lambda: 0.0
         )
         self.store.create_index(RECORD)
-        self.builder = IndexBuilder(None, self.store, None, None, None)
+        self.builder = IndexBuilder(
+            BuildServices(None, self.store, None, None, bool, dict, None, lambda: None, None)
+        )
         self.builder._run = lambda targets, jobs, wanted, files, tag, here: {
             one.path: TaskResult(one.path, (Indexed(INDEX, why="many"),)) for one in files
         }
@@ -49,8 +53,9 @@ class Index:
             record_count=7,
             size_bytes=512,
         )
-        done = {INDEX: SimpleNamespace(index="i", files=0, rows=0, bytes=0, skipped=0, lost=0)}
-        self.builder._job([TARGET], {INDEX: MissingFiles(frozenset([file.key]))}, [file], done, "")
+        done = {INDEX: BuiltIndex("i")}
+        missing = {INDEX: MissingFiles(frozenset([file.key]))}
+        self.builder._job([TARGET], missing, [file], done, Loop(self.store, "i", "BUILD INDEX i"))
 
     def is_whole(self):
         looker = Store(Door(self.world), now_ms=self.world.clock)

@@ -55,6 +55,35 @@ def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
         assert not session.spark_started
 
 
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"unusual": "spark.sql.groupByAliases"}, {"cube"}),
+        ({"ansi": "false"}, {"cube"}),
+        ({"branch": "b"}, set()),
+        ({"extended": "acme.Masks"}, {"cube", "index"}),
+    ],
+)
+def test_what_a_session_may_compute_otherwise_isnt_built_in_it(
+    acc: Accelerator, settings: dict[str, str], refused: set[str]
+) -> None:
+    for builder in (acc.services.builder, acc.services.index_builder):
+        own = dict(builder._settings())
+        builder._settings = lambda own=own: own | settings
+    statements = {
+        "cube": "CREATE CUBE a AS SELECT k, count(*) AS n FROM d.f GROUP BY k",
+        "index": "CREATE INDEX i ON d.f USING BITMAP (k)",
+    }
+    found = set()
+    for name, sql in statements.items():
+        try:
+            acc.query(sql)
+        except BuildError as error:
+            found.add(name)
+            assert "isn't built in this session" in str(error) and error.hint
+    assert found == refused
+
+
 def _artifacts(acc: Accelerator) -> list[Path]:
     root = Path(acc.config.store_root)
     return [one for one in root.rglob("*") if one.suffix in (".puffin", ".bundle")]
@@ -99,7 +128,7 @@ def test_a_file_that_is_cut_is_named_and_nothing_is_left(acc: Accelerator) -> No
     victim.write_bytes(data[: len(data) // 2])
     with pytest.raises(BuildError, match="i failed: a data file can't be indexed") as told:
         acc.query("CREATE INDEX i ON d.f USING BITMAP (k) WITH (rows = true)")
-    assert "BUILD INDEX goes on once that is mended" in str(told.value.hint)
+    assert "BUILD INDEX i goes on once that is mended" in str(told.value.hint)
     assert not _artifacts(acc)
     victim.write_bytes(data)
     (row,) = acc.query("BUILD INDEX i").arrow().to_pylist()

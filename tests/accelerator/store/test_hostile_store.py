@@ -14,7 +14,7 @@ import pytest
 
 from accelerator.artifacts.segments.checksums import altered
 from accelerator.artifacts.sidecars.probe import IndexFiles
-from accelerator.common.json_checks import text_of, whole_of
+from accelerator.common.records.json_checks import text_of, whole_of
 from accelerator.errors import ConfigError, StoreError
 from accelerator.store import Retention, SegmentRecord, Store
 from accelerator.store.files.files import open_files

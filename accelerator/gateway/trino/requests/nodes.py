@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from msgspec import Struct, field
 
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 
 Name = tuple[str, ...]
 """An identifier of one or more parts, as written: without quotes, lower case where it had none."""

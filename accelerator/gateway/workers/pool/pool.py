@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from accelerator.common.config.config import Config
 from accelerator.common.config.memory_budget import LEAST, budget
 from accelerator.common.lru_cache import Recent
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.workers import blame, messages
 from accelerator.gateway.workers.blame import Fate

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 from accelerator.common.config import refresh_schedule
-from accelerator.common.records import as_dict
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import CubeNotFoundError, IndexNotFoundError
 from accelerator.query.statements.catalog import FORM_OF
 from accelerator.query.statements.nodes import CompactCube, CreateCube, CreateIndex
@@ -23,8 +23,6 @@ from accelerator.store import CubeRecord, IndexRecord
 from accelerator.store.journals import ledger
 
 if TYPE_CHECKING:
-    from accelerator.builds.segments.builder import Built
-    from accelerator.builds.sidecars.builder import BuiltIndex
     from accelerator.query.runtime.services import Services
     from accelerator.services.advisor.apply.apply import Execute
     from accelerator.services.runner import Reported
@@ -63,15 +61,14 @@ class Making:
             return FORM_OF[CreateCube].table(self._build(cube))
         self._execute(replace(statement, deferred=True, index_id=id))
         index = store.change_index(name, id, refresh="manual").indexes[name]
-        built = self._build_index(index)
+        built = self._build(index)
         return FORM_OF[CreateIndex].table(as_dict(built) | {"files_skipped": built.skipped})
 
     def finish(self, record: Live) -> None:
         """Builds what it lacks, and merges it; errors of builds."""
-        if isinstance(record, IndexRecord):
-            self._build_index(record)
-            return
         self._build(record)
+        if isinstance(record, IndexRecord):
+            return
         found = self.live(record.id)
         if found is None:
             raise CubeNotFoundError(
@@ -113,15 +110,9 @@ class Making:
                 store.drop_index(record.name, index_id=id)
         return False
 
-    def _build(self, record: CubeRecord) -> Built:
+    def _build(self, record: Live) -> Any:
         with self._services.cancellation.tracked(ctrl_c=False) as tag:
-            return self._services.builder.build(
-                record, progress=self._told, cancelled=self._stop, tag=tag
-            )
-
-    def _build_index(self, record: IndexRecord) -> BuiltIndex:
-        with self._services.cancellation.tracked(ctrl_c=False) as tag:
-            (built,) = self._services.index_builder.build(
+            (built,) = self._services.builder_of(record).build(
                 [record], progress=self._told, cancelled=self._stop, tag=tag
             )
         return built

@@ -103,8 +103,8 @@ class Build:
             with services.cancellation.tracked() as tag, interruptible(lambda: interrupt(tag)):
                 self._interrupt = lambda: interrupt(tag)
                 publish.check_refresh(services, record)
-                self._result = services.builder.build(
-                    record, progress=self._counted, cancelled=self._cancelled, tag=tag
+                (self._result,) = services.builder.build(
+                    [record], progress=self._counted, cancelled=self._cancelled, tag=tag
                 )
                 publish.refresh(services, record.name)
         except BaseException as error:

@@ -54,7 +54,7 @@ def create(statement: CreateCube, services: Services) -> Built:
     if existing is not None and not statement.deferred:
         return _replace(services, existing, record)
     if not statement.deferred:
-        services.builder.check_spark(services.builder.target(record))
+        services.builder.check_spark(record)
     if existing is not None:
         publish.check_drop(services, existing)
         user_changes.note(services, "dropped", existing)
@@ -92,7 +92,7 @@ def _replace(services: Services, existing: CubeRecord, record: CubeRecord) -> Bu
     services.store.check_writable()
     publish.check_drop(services, existing)
     beside = _beside(services, replace(record, name=record.name + BESIDE))
-    services.builder.check_spark(services.builder.target(beside))
+    services.builder.check_spark(beside)
     with suppress(CubeExistsError):  # of a build that was stopped, and goes on
         services.store.create_cube(beside)
     try:

@@ -106,9 +106,9 @@ def test_what_a_person_set_while_it_was_built_stays(lake, monkeypatch):
         builder = type(acc.services.builder)
         build = builder.build
 
-        def altering(self, record, **more):
-            acc.query(f"ALTER CUBE {record.name} SET REFRESH = EVERY '2 hours'")
-            return build(self, record, **more)
+        def altering(self, records, **more):
+            acc.query(f"ALTER CUBE {records[0].name} SET REFRESH = EVERY '2 hours'")
+            return build(self, records, **more)
 
         monkeypatch.setattr(builder, "build", altering)
         run(acc)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -34,8 +35,8 @@ _ENTRY = st.builds(
     table=_TEXT,
     table_uuid=_TEXT,
     name=_TEXT,
-    by=st.sampled_from(apply_ledger.BY),
-    state=st.sampled_from(apply_ledger.STATES),
+    by=st.sampled_from(get_args(apply_ledger.By)),
+    state=st.sampled_from(get_args(apply_ledger.State)),
     began_ms=st.integers(0, 2**47),
     ended_ms=st.integers(0, 2**47),
     artifact_id=_TEXT,
@@ -49,7 +50,7 @@ _ENTRY = st.builds(
 _ACT = st.builds(
     Act,
     id=_TEXT,
-    kind=st.sampled_from(apply_ledger.ACT_KINDS),
+    kind=st.sampled_from(get_args(apply_ledger.ActKind)),
     digest=_TEXT,
     name=_TEXT,
     at_ms=st.integers(0, 2**47),

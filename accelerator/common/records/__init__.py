@@ -1,0 +1,1 @@
+"""What any record is turned into, and read from: a dict, JSON."""
