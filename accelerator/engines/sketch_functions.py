@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from msgspec import Struct
 from pyroaring import BitMap64
 
 _OFFSET = np.uint64(1 << 63)
 _HLL_BITS = 14
 
 
-class Function(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Function:
     """One function of a list to a value; `argument` and `result` are DuckDB's type texts.
 
     `more` are the types of further arguments, one value beside each list. Spark has the functions
-    of its own where `duckdb_only` says so.
+    of its own where `duckdb_only` says so. A dataclass, since Spark's workers are sent this module
+    by value, and cloudpickle can't send a struct's class so.
     """
 
     of_list: Callable[..., Any]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from accelerator.engines import sketch_functions
+
 _ROOTS = ("accelerator", "rewrite", "indexes", "cubes")
 
 
@@ -76,3 +78,10 @@ def test_functions_of_dataclasses_are_called_where_dataclasses_are() -> None:
     plans = {f"accelerator/planning/{one}.py" for one in ("plan_template", "candidates/search")}
     seen = {f"accelerator/gateway/monitoring/{one}.py" for one in ("history", "query_log")}
     assert found == plans | seen
+
+
+def test_what_is_sent_to_workers_by_value_has_no_struct() -> None:
+    """Cloudpickle makes such a class anew without its fields."""
+    held = [one for one in vars(sketch_functions).values() if isinstance(one, type)]
+    assert sketch_functions.Function in held
+    assert not [one.__name__ for one in held if issubclass(one, Struct)]

@@ -68,7 +68,8 @@ def _ours(reader: Reader, first: str) -> Statement | None:
         words = form.begin or form.words
         if _follow(words, begun, reader):
             reader.meant(form.example or EXAMPLES["CREATE CUBE"])
-            found = form.parser(reader, *given)
+            parse = form.parser
+            found = parse(reader, *given)
             if found is not None and not isinstance(found, NotBuilt):
                 reader.end()
             return found
