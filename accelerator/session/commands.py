@@ -95,9 +95,10 @@ def build_cube(statement: BuildCube, services: Services) -> Built:
 
 def build_all(statement: BuildAll, services: Services) -> list[Built]:
     """BUILD ALL: a cube or index that fails doesn't keep the others from being built."""
-    uuid = table_uuid(services, statement.table)
-    assert uuid is not None
-    every = [record for record, _ in services.planner.cubes_of(uuid)]
+    facts = services.lake.pin().table(statement.table)
+    if facts is None:
+        raise no_such_table(services, joined(statement.table))
+    every = [record for record, _ in services.planner.cubes_of(facts.uuid)]
     records = [record for record in every if not record.name.endswith(BESIDE)]
     names = [record.name for record in services.builder.finest_first(records)]
     built: list[Built] = []
@@ -109,7 +110,7 @@ def build_all(statement: BuildAll, services: Services) -> list[Built]:
             raise
         except AcceleratorError as error:  # the others are built first
             failed[name] = error
-    made = indexing.build_all(services, uuid)
+    made = indexing.build_all(services, facts.uuid)
     if failed:
         raise _failed(failed, len(names))
     return built + [Built(b.index, b.files, 0, b.rows, b.bytes) for b in made]
