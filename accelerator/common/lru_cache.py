@@ -77,9 +77,9 @@ class Recent(Generic[V]):
         while len(self._values) > self._size or (
             self.weight > self._weight_max and len(self._values) > 1
         ):
-            oldest = next(iter(self._values))
-            self._leaves(oldest, self._values[oldest][0])
-            self._pop(oldest)
+            oldest, (old, _) = next(iter(self._values.items()))
+            self._pop(oldest)  # first: it's gone, and is counted no more, even if that fails
+            self._leaves(oldest, old)
 
     def _pop(self, key: Hashable) -> V | None:
         value, weight = self._values.pop(key, (None, 0))

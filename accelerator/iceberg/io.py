@@ -7,6 +7,8 @@ are taken literally: Iceberg writes them as text and doesn't percent-decode them
 
 from __future__ import annotations
 
+import gzip
+import io
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -82,7 +84,7 @@ def decompressed(data: bytes, codec: str, size_max: int) -> bytes:
     unpack = _UNPACK.get(codec) or partial(_streamed, codec)
     try:
         plain = unpack(data, size_max + 1)
-    except (OSError, ValueError, zlib.error) as error:
+    except (EOFError, OSError, ValueError, zlib.error) as error:
         raise ValueError(f"they can't be decompressed: {error}") from error
     if plain is None or len(plain) > size_max:
         raise ExpandedError(f"more than {size_max:,} bytes when decompressed")
@@ -96,6 +98,12 @@ def _inflated(data: bytes, most: int) -> bytes:
     if len(plain) < most and not inflating.eof:
         raise ValueError("they're cut off")
     return plain
+
+
+def _gunzipped(data: bytes, most: int) -> bytes:
+    """Zeros behind the end are padding, which Arrow's reader takes for damage."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        return stream.read(most)
 
 
 def _unsnapped(data: bytes, most: int) -> bytes | None:
@@ -123,6 +131,7 @@ def _streamed(codec: str, data: bytes, most: int) -> bytes:
 _UNPACK: Mapping[str, Callable[[bytes, int], bytes | None]] = {
     "null": lambda data, _most: data,
     "deflate": _inflated,
+    "gzip": _gunzipped,
     "snappy": _unsnapped,
 }
 

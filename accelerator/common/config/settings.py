@@ -65,8 +65,9 @@ class Settings(BaseModel):
 
     @classmethod
     def _refusal(cls, error: ErrorDetails, given: Mapping[str, Any], source: str) -> ConfigError:
-        key = str(error["loc"][0])
-        if error["type"] == "extra_forbidden":
+        # A name that is no Unicode text has no place: pydantic reads no other name then.
+        key = str(error["loc"][0] if error["loc"] else error["input"])
+        if key not in cls.model_fields:
             near = closest(key, cls.model_fields, 2)
             meant = f"{did_you_mean(near)} " if near else ""
             return ConfigError(
@@ -94,12 +95,14 @@ class Settings(BaseModel):
     ) -> dict[str, Any]:
         """Returns the settings of the environment, then of arguments that aren't None.
 
-        Variables whose names begin with one of `without` are no settings.
+        Variables of the names in `without` are no settings, nor those that begin with one of them
+        that ends with `_`.
         """
+        others = tuple(name for name in without if name.endswith("_"))
         variables = {
             key.removeprefix(cls.prefix).lower(): value
             for key, value in (os.environ if env is None else env).items()
-            if key.startswith(cls.prefix) and not key.startswith(without)
+            if key.startswith(cls.prefix) and key not in without and not key.startswith(others)
         }
         named = {key: value for key, value in arguments.items() if value is not None}
         return cls.parsed(variables, "the environment") | cls.parsed(named, "the arguments")

@@ -64,7 +64,10 @@ def _no_part(value: Any) -> Any:
 
 
 def _table(value: Any) -> Any:
-    return from_json(value) if isinstance(value, str) else value
+    try:
+        return from_json(value) if isinstance(value, str) else value
+    except TypeError as error:  # bytes of a variable that are no text
+        raise ValueError("it isn't JSON in UTF-8") from error
 
 
 def _conf_text(value: Any) -> Any:

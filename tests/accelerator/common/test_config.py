@@ -148,6 +148,20 @@ def test_unknown_keys_and_broken_files_are_refused(tmp_path):
         Config.load(tmp_path / "none.toml", env={})
 
 
+@pytest.mark.parametrize("name", ["CONFIGURATION", "CONFIG_FILE", "GATEWAYS", "\udcff"])
+def test_a_variable_that_is_no_setting_is_named(name):
+    """A name that begins as another variable's, or that is no text, isn't passed over."""
+    with pytest.raises(ConfigError) as caught:
+        Config.load(env={f"ACCELERATOR_{name}": "x"})
+    assert f"unknown setting {name.lower()!r} in the environment" in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["spark_conf", "catalogs"])
+def test_bytes_of_a_variable_that_are_no_text_are_refused(key):
+    with pytest.raises(ConfigError, match=f"'{key}' in the environment can't be that"):
+        Config.load(env={f"ACCELERATOR_{key.upper()}": '{"a": "\udcff"}'})
+
+
 def test_the_constructor_checks_as_well():
     with pytest.raises(ConfigError, match="engine"):
         Config(engine="trino")

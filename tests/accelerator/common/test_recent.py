@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from accelerator.common.lru_cache import Recent, by_text, text_weight
 
 
@@ -28,6 +30,22 @@ def test_heavy_ones_leave_room_for_fewer_and_the_newest_stays() -> None:
     assert [bool(known.get(key)) for key in "bcde"] == [False, False, False, True]
     known.put("f", "")
     assert known.get("e") is None and known.get("f") == ""
+
+
+def test_what_leaves_is_gone_even_if_nobody_can_take_it() -> None:
+    taken: list[str] = []
+
+    def take(key: str, _value: str) -> None:
+        taken.append(key)
+        raise OSError
+
+    known: Recent[str] = Recent(9, lambda _, value: len(value), 10, take)
+    known.put("a", "x" * 6)
+    for key in "bc":
+        with pytest.raises(OSError):
+            known.put(key, "x" * 6)
+        assert known.get(key) and known.weight == 6
+    assert taken == ["a", "b"]
 
 
 def test_texts_weigh_what_they_are_long() -> None:

@@ -23,7 +23,7 @@ from pyroaring import BitMap64
 from accelerator.common.safe_files import open_file
 from accelerator.iceberg.catalogs.readers import Pointer
 from accelerator.iceberg.errors import CatalogError, ManifestError
-from accelerator.iceberg.io import LocalInputs, read_bytes
+from accelerator.iceberg.io import LocalInputs, read_bytes, read_metadata
 from accelerator.iceberg.manifests.avro_container import read_container
 from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.columns import TYPES, is_of
@@ -101,6 +101,13 @@ def test_metadata_that_inflates_without_end_is_refused(
     monkeypatch.setattr("accelerator.iceberg.io.METADATA_BYTES_MAX", 1 << 20)
     with pytest.raises(CatalogError, match="more than 1,048,576 bytes when decompressed"):
         Pointer(str(path), {}).parse()
+
+
+def test_metadata_whose_compressed_bytes_are_padded_or_come_in_members(tmp_path: Path) -> None:
+    path = tmp_path / "1.gz.metadata.json"
+    for data in (gzip.compress(b"{}") + bytes(512), gzip.compress(b"{") + gzip.compress(b"}")):
+        path.write_bytes(data)
+        assert read_metadata(str(path), {}) == b"{}"
 
 
 @pytest.mark.parametrize("data", [b"", b"\x1f\x8b", b"[" * 100_000, b"\xff", b"{}", b"null"])
