@@ -20,6 +20,7 @@ from accelerator.query.statements.nodes import NotBuilt, Other, Statement
 from rewrite.parse.bounds import HINT, TooDeepError
 from rewrite.text.first_look import QUERY_WORDS, first_word
 
+_WORDS = re.compile(r"\w+(?:\s+\w+)*")
 _HEAD = 200
 """Characters in which a statement's words are."""
 
@@ -93,9 +94,13 @@ def _follow(words: str, begun: str, reader: Reader) -> bool:
 
 def _is_ours(text: str) -> bool:
     """Decides whether words of ours begin a text that can't be tokenized."""
-    words = " ".join(re.findall(r"\w+", text[:_HEAD].upper())).replace(" OR REPLACE", "") + " "
-    return not words.startswith("ANALYZE TABLE ") and any(
-        not form.shared and words.startswith(f"{form.begin or form.words} ") for form in FORMS
+    begun = _WORDS.match(text[:_HEAD].upper())
+    words = "" if begun is None else " ".join(begun[0].split()).replace(" OR REPLACE", "") + " "
+    return words.startswith("BUILD ") or (
+        not words.startswith(("ANALYZE TABLE ", "ANALYZE TABLES "))
+        and any(
+            not form.shared and words.startswith(f"{form.begin or form.words} ") for form in FORMS
+        )
     )
 
 

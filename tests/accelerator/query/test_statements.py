@@ -233,6 +233,7 @@ EXPLAIN SELECT 1
 EXPLAIN EXTENDED SELECT 1
 INSERT INTO t VALUES (1)
 CREATE TABLE t AS SELECT 'unclosed
+CREATE /* CUBE */ TABLE t AS SELECT 'unclosed
 CREATE TABLE cube (a INT)
 CREATE INDEX i ON t (a)
 CREATE INDEX i ON TABLE t USING BITMAP (a)
@@ -251,6 +252,7 @@ ALTER TABLE IDENTIFIER('t') ADD CONSTRAINT c UNIQUE (a)
 ALTER VIEW v AS SELECT 1
 ANALYZE TABLE t COMPUTE STATISTICS
 ANALYZE TABLES IN d COMPUTE STATISTICS
+ANALYZE TABLES IN `d
 VACUUM '/path'
 VACUUM t LITE
 VACUUM t RETAIN HOURS
@@ -404,7 +406,11 @@ def test_malformed_statements_say_where_and_what(sql, column, said):
 
 @pytest.mark.parametrize(
     "sql",
-    ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "UNDROP CUBE `c", "VERIFY SELECT '"],
+    [
+        "-- c\nCREATE CUBE c AS SELECT 'x",
+        *("BUILD CUBE `c", "BUILD `c", "BUILD /* c"),
+        *("UNDROP CUBE `c", "VERIFY SELECT '", "VERIFY(SELECT '"),
+    ],
 )
 def test_an_unclosed_quote_in_a_statement_of_ours_is_named(sql):
     with pytest.raises(StatementError, match="can't be read") as caught:
