@@ -127,7 +127,8 @@ class RecordedLake:
         found, kept = asked(), self.records.kept(named)
         if kept is not None and mode() == "anew":
             AGAIN.compare_elsewhere(kind, kept, found, asked)
-        self.records.put(named, kind, self.state, found)
+        if kind != "segments" or found.error is None:  # our own code made it, which may be mended
+            self.records.put(named, kind, self.state, found)
         return found
 
     @contextmanager
