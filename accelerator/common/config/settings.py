@@ -52,6 +52,10 @@ class Settings(BaseModel):
     prefix: ClassVar[str]
     page: ClassVar[str]
 
+    def __setattr__(self, name: str, _value: object) -> None:
+        """Raises AttributeError: pydantic's own error shows the value, which may be a secret."""
+        raise AttributeError(f"setting {name!r} can't be changed: {type(self).__name__} is frozen")
+
     @model_validator(mode="wrap")
     @classmethod
     def _checked(

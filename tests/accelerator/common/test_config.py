@@ -167,6 +167,15 @@ def test_the_constructor_checks_as_well():
         Config(engine="trino")
 
 
+def test_no_error_shows_a_secret():
+    """Pydantic's own error for a setting that somebody sets has the value."""
+    config = Config(catalog_uri="postgresql://ada:s3cret@db")
+    for key in ("catalog_uri", "catalogs", "nothing"):
+        with pytest.raises(AttributeError, match=f"{key!r} can't be changed") as caught:
+            setattr(config, key, "postgresql://ada:s3cret@db")
+        assert "s3cret" not in f"{caught.value}{config}{config!r}"
+
+
 def test_the_reference_page_has_every_setting():
     page = PAGE.read_text()
     for name, one in Config.model_fields.items():
