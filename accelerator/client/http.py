@@ -33,6 +33,7 @@ _BROKEN = (
     requests.ConnectionError,
     requests.Timeout,
     requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
 )
 
 
@@ -114,9 +115,10 @@ class Http:
                         return {}
                     found = _read(response)
             except _BROKEN as error:
+                hint = "check that it runs, its address, and verify where it has TLS"
                 unreachable = UnreachableError(
                     f"the gateway at {self.url} doesn't answer, or broke off: {error}",
-                    hint="check that it runs, its address, and verify where it has TLS",
+                    hint=hint if into is None else f"ask again, or {hint}",
                 )
                 unreachable.__cause__ = error
                 tries.wait(unreachable)

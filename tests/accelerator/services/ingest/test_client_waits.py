@@ -146,3 +146,19 @@ def test_a_broken_connection_between_refusals_is_tried_again(monkeypatch):
     with connected() as made, pytest.raises(UnreachableError):
         made.start("refresh", cube="c")
     assert len(gateway.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "error", [requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError]
+)
+def test_a_query_whose_rows_break_off_may_be_asked_again(monkeypatch, error):
+    def broken(*_: Any) -> Iterator[bytes]:
+        yield b"rows"
+        raise error("incorrect data")
+
+    monkeypatch.setattr(requests.Response, "iter_content", broken)
+    gateway = Gateway(monkeypatch, (200, {}, {}))
+    with connected() as made, pytest.raises(UnreachableError) as found:
+        made.query("SELECT 1")
+    assert "broke off" in found.value.message and found.value.hint.startswith("ask again")
+    assert len(gateway.asked) == 1
