@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,10 +50,6 @@ from cubes.match_result import Needs
 from cubes.sql.build import SEGMENT, countable, merge_select, renamed
 from rewrite.facts import At
 from rewrite.reason import DeclinedError
-
-if TYPE_CHECKING:
-    pass
-
 
 Missing = dict[str, dict[int, int]]
 """Rows without a partner, by data file and edge."""

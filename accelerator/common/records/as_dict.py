@@ -13,6 +13,9 @@ _AS_THEY_ARE = (bytes, date, datetime, time, timedelta, Decimal, UUID)
 
 
 def as_dict(record: object) -> dict[str, Any]:
-    """The fields by name, in their order; sets become lists, other values stay what they are."""
+    """Returns the fields by name, in their order; sets become lists, other values stay.
+
+    TypeError for values of other kinds than JSON's, times, decimals and bytes (paths, numpy's).
+    """
     found: dict[str, Any] = msgspec.to_builtins(record, builtin_types=_AS_THEY_ARE)
     return found
