@@ -12,7 +12,7 @@ a cell, so these meet the same rows of the delta, and a state counts once for ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from itertools import permutations, product
+from itertools import islice, permutations, product
 
 from cubes.definition import CubeDefinition
 from cubes.match.derive_aggregates import Deriver
@@ -100,12 +100,13 @@ def _mappings(block: Block, cube: CubeDefinition, hidden: Set[int]) -> Iterator[
         for uuid, mine in by_table.items():
             theirs = [i for i, t in enumerate(cube.tables) if i and t.uuid == uuid]
             if len(theirs) >= len(mine):
-                choices.append(
-                    [dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))]
-                )
+                seen = [one for one in mine if one not in hidden]
+                tried = islice(
+                    permutations(theirs, len(seen)), _MAPPINGS_MAX
+                )  # there are n! of them
+                choices.append([dict(zip(seen, one, strict=True)) for one in tried])
         for combination in product(*choices):
-            mapped = {k: v for part in combination for k, v in part.items() if k not in hidden}
-            yield {fact: 0} | mapped
+            yield {fact: 0} | {k: v for part in combination for k, v in part.items()}
     for fact in facts:
         yield {fact: 0}
 
