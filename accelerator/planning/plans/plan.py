@@ -6,6 +6,7 @@ what it costs, how it's shown, what of its answer may differ from Spark's and st
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,7 @@ class Plan(ABC):
     def also_tried(self, more: Sequence[Attempt]) -> Plan:
         """The same plan, for which these were tried too."""
         every: Any = self  # each kind is a dataclass
-        found: Plan = replace(every, tried=(*self.tried, *more))
+        found: Plan = dataclasses.replace(every, tried=(*self.tried, *more))
         return found
 
     def refused(self) -> Declined | None:
