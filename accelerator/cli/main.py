@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-from msgspec.structs import replace
 
 from accelerator.cli.advice import (
     analyze_command,
@@ -27,7 +26,6 @@ from accelerator.cli.passwords import password_command
 from accelerator.cli.sample import sample_command
 from accelerator.cli.serve import serve_command
 from accelerator.cli.terminal import printing, say
-from accelerator.common.records.as_dict import as_dict
 
 if TYPE_CHECKING:
     from accelerator.query.results.result import Result
@@ -200,7 +198,7 @@ def _run(
     """Each statement in turn; its rows in that format."""
     from rewrite.text.first_look import first_word
 
-    options = replace(options, json=name == "json")
+    options = options._replace(json=name == "json")
     if name in ("arrow", "parquet") and len(asked) > 1:
         raise click.UsageError(f"{name} holds the rows of one statement, not of {len(asked)}")
     with options.session(create=create, first=asked[0]) as session:
@@ -316,6 +314,8 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: CliOptions)
     with options.session() as session:
         found = session.verify(statement)
     if options.json:
+        from accelerator.common.records.as_dict import as_dict  # imports msgspec
+
         print_json(as_dict(found))
     else:
         print_verification(found)
@@ -425,6 +425,8 @@ def build_statistics_command(table: str, columns: tuple[str, ...], *, options: C
             progress.finish()
     seconds = time.monotonic() - began
     if options.json:
+        from accelerator.common.records.as_dict import as_dict  # imports msgspec
+
         print_json({**as_dict(built), "seconds": round(seconds, 3)})
         return
     for note in built.notes:
@@ -463,6 +465,8 @@ def doctor_command(*, options: CliOptions) -> None:
                 say(f"         {one.hint}")
     failed = any(one.status == "error" for one in found)
     if options.json:
+        from accelerator.common.records.as_dict import as_dict  # imports msgspec
+
         print_json({"ok": not failed, "findings": [as_dict(one) for one in found]})
     sys.exit(1 if failed else 0)
 

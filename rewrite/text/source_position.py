@@ -7,16 +7,18 @@ Text is data. Promise: what is shown of a line has no control in it, is no wider
 from __future__ import annotations
 
 import unicodedata
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from rewrite.text.printable import CONTROLS
 
 _BEFORE, _SHOWN = 40, 76
 
 
-class SourcePosition(Struct, frozen=True):
-    """A word in a text; `line` and `column` count from 1, `shown` is the line and the mark."""
+class SourcePosition(NamedTuple):
+    """A word in a text; `line` and `column` count from 1, `shown` is the line and the mark.
+
+    A tuple, since errors need it, and `accelerator --help` errors: msgspec's import takes 10 ms.
+    """
 
     line: int
     column: int
@@ -27,7 +29,7 @@ def place_of(sql: str, start: int, end: int) -> SourcePosition:
     r"""The place of the characters from `start` up to `end`.
 
     >>> place_of("SELECT a\nFORM t", 9, 13)
-    Place(line=2, column=1, shown='FORM t\n^^^^')
+    SourcePosition(line=2, column=1, shown='FORM t\n^^^^')
     """
     first = sql.rfind("\n", 0, start) + 1
     last = sql.find("\n", start)
