@@ -67,7 +67,7 @@ class Loop(Struct, frozen=True):
             self.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
 
     def check(self) -> None:
-        """CancelledError once somebody has cancelled the build; errors of the gate."""
+        """Raises CancelledError if the build was cancelled, and the gate's errors."""
         if self.cancelled.is_set():
             raise self._stopped()
         self.gate()

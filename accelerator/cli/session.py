@@ -1,4 +1,4 @@
-"""How commands open a session and leave it.
+"""Opens the session of a command, and closes it.
 
 Errors become two lines on standard error, or one JSON document on standard output, and an exit
 code: 1 for a failure, 130 when cancelled.

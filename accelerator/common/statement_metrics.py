@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from accelerator.common.records.as_dict import as_dict
 
@@ -45,12 +45,13 @@ class Metrics(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """The engine, and what differs from the default."""
-        told = [
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in structs.fields(self)
-            if one.name == "engine" or getattr(self, one.name) != one.default
+        plain = Metrics()
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in self.__struct_fields__
+            if name == "engine" or getattr(self, name) != getattr(plain, name)
         ]
-        return f"Metrics({', '.join(told)})"
+        return f"Metrics({', '.join(shown)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""

@@ -64,7 +64,7 @@ Networks = Annotated[
 
 
 class GatewaySettings(Settings):
-    """Every setting of a gateway; each one's meaning stands beside it."""
+    """Every setting of a gateway, with its documentation."""
 
     prefix: ClassVar[str] = GATEWAY_PREFIX
     page: ClassVar[str] = "gateway.md"

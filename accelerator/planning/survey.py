@@ -100,7 +100,7 @@ class Survey:
         return Believed(self, self._statistics, known)
 
     def partitioned(self, used: Iterable[Column]) -> list[Column]:
-        """Those that files are partitioned by: no other column's bounds contradict a partition."""
+        """The partitioning columns; only their bounds may contradict a partition."""
         held = self._statistics.source.partitioned
         return [one for one in used if one.field_id in held]
 

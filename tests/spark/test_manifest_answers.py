@@ -161,6 +161,11 @@ def test_a_value_that_contradicts_its_partition_is_left_to_spark(spark_warehouse
     asked.ask(f"SELECT p, count(*) AS n FROM {target} GROUP BY p")
     asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 5")
     asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 7")
+    for sql in ("*", "p", "a", "a + 1 AS b, p"):  # rows, whose planning asks few columns' bounds
+        asked.ask(f"SELECT {sql} FROM {target}")
+        asked.ask(f"SELECT {sql} FROM {target} WHERE a > 1")
+        asked.ask(f"SELECT {sql} FROM {target} WHERE p = 5")
+    asked.ask(f"SELECT * FROM {target} ORDER BY p LIMIT 1 OFFSET 1")
 
 
 def test_a_column_of_another_name_in_files_without_ids(spark_warehouse, acc, tmp_path) -> None:

@@ -548,7 +548,7 @@ def _counts(
     written: Mapping[int, WrittenSegment],
     missing: Callable[[Sequence[Edge]], Missing],
 ) -> Counts:
-    """What is known of the files' rows without partners, which are counted where any may be."""
+    """Counts the files' rows without partners, unless statistics prove that there are none."""
     target, files, ids, unique = begun.target, begun.files, begun.ids, begun.unique
     edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
     rows = {f.path: _live_rows(f) for f in files}

@@ -67,7 +67,7 @@ CatalogType = Annotated[
 
 
 class Config(Settings):
-    """Every setting of a session; each one's meaning stands beside it."""
+    """Every setting of a session, with its documentation."""
 
     prefix: ClassVar[str] = ENV_PREFIX
     page: ClassVar[str] = "configuration.md"

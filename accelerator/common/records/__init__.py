@@ -1,1 +1,1 @@
-"""What any record is turned into, and read from: a dict, JSON."""
+"""Records as dicts and from JSON, for any class of record."""

@@ -121,19 +121,19 @@ class AnswerCache:
         return entry
 
     def put(self, key: AnswerKey, entry: CacheEntry) -> None:
-        """Caches an answer in place of those that were asked for longest ago."""
+        """Caches an answer; the least recently used ones go if they don't fit beside it."""
         self.drop(key)
         if self.is_on and entry.bytes <= self.answer_max + _OVERHEAD:
             self._kept.put(key, entry)
 
     def grown(self, key: AnswerKey) -> None:
-        """Counts anew what an entry takes, of which pages were made."""
+        """Recounts the bytes of an entry whose pages were made."""
         kept = self._kept.get(key)
         if kept is not None:
             self.put(key, kept)
 
     def drop(self, key: AnswerKey) -> None:
-        """It's old, or nobody may have it any more."""
+        """Drops an entry that is old, or that no user may read any more."""
         self._kept.pop(key)
         if key in self._files:
             self._drop_file(key)

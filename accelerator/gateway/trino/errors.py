@@ -272,7 +272,7 @@ class TrinoError(Struct, frozen=True):
     kind: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """For a pipe."""
+        """Returns the fields for a message to another process."""
         return as_dict(self)
 
     @classmethod

@@ -41,7 +41,7 @@ class Sessions:
     """Threads share them."""
 
     def __init__(self, config: Config, *, spark: bool, zones_max: int) -> None:
-        """Without `spark` none of them starts one."""
+        """If `spark` is false, no session starts Spark."""
         # What they are asked is for the gateway to log: it knows who has asked, and for how long.
         self._config = config.model_copy(update={"query_log": False})
         self._spark, self._max = spark, max(1, zones_max)

@@ -20,7 +20,7 @@ _TABLE_BYTES_MAX = 1024 * 1024 * 1024
 
 
 def range_of(pinned: Sequence[PinnedTable]) -> RangeOf:
-    """The range of a column of these tables, which are told by a column's occurrence."""
+    """Returns the ranges of these tables' columns; a column's occurrence is its table's place."""
     kept: dict[int, FileStatistics] = {}
 
     def found(column: Column) -> Range | None:

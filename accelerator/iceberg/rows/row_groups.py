@@ -171,7 +171,7 @@ class GroupReader:
 
 
 class _NanFree:
-    """Which columns of some files have no NaN, asked of those columns alone whose bounds are."""
+    """Tells which columns of some files have no NaN, looked up when a column is asked for."""
 
     def __init__(self, pinned: ReadTable, files: Sequence[LiveFile]) -> None:
         self._pinned, self._files = pinned, files

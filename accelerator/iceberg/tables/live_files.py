@@ -228,8 +228,7 @@ class ColumnarFiles:
     @property
     def partitioned(self) -> Set[int]:
         """See `Source.partitioned`."""
-        specs = (*self._identity.values(), *self._transforms.values())
-        return frozenset(field_id for one in specs for field_id in one)
+        return frozenset().union(*self._identity.values(), *self._transforms.values())
 
     def derived(self, field_id: int, type_: str) -> Sequence[Derived]:
         """See `Source.derived`."""

@@ -64,7 +64,7 @@ def _flat(comment: re.Match[str]) -> str:
 
 
 class TrinoCursor(WordCursor[Word]):
-    """Over the words of one statement; takes what fits, else raises StatementError."""
+    """Reads the words of one statement; raises StatementError if one doesn't fit."""
 
     def name(self, what: str) -> Word:
         """An identifier of one part."""
