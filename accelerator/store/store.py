@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import convert
 from msgspec.structs import replace
 
-from accelerator.common.records.json_codec import read_as
 from accelerator.common.redaction import redacted
 from accelerator.errors import (
     UNFIT,
@@ -548,7 +548,7 @@ class Store:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = read_json(self._files.read(path).decode())
-            job = read_as(BuildJob, raw | {"uri": ""})
+            job = convert(raw | {"uri": ""}, BuildJob)
         except (FileNotFoundError, *UNFIT):
             return None
         # Its name says whose log it is; what it says of another's would end that one.
