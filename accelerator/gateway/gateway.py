@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.common.config.config import Config
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError, UntranslatedError
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
@@ -589,7 +590,7 @@ class Gateway:
         ]
         return {
             **nodes.to_dict(asked),
-            "client": nodes.session_to_dict(client) | {"user": statement.user.name},
+            "client": as_dict(client) | {"user": statement.user.name},
             "login": self._who(statement).user,
             "access": self.rights(statement).to_json(),
             "log_of": self._seen_of(statement),
