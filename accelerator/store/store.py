@@ -178,15 +178,10 @@ class Store:
         )
         return version
 
-    def update_cube(self, record: CubeRecord) -> RegistryVersion:
-        """Changes a registered cube; CubeNotFoundError if it was dropped or replaced meanwhile."""
-        self.check_writable()
-        return self._registry.commit(lambda registry: registry.with_update(record))
-
     def change_cube(self, name: str, cube_id: str = "", **changes: str | None) -> RegistryVersion:
-        """Changes only these facts of a cube, whatever others have changed; see `update_cube`.
+        """Changes only these facts of a cube, whatever others have changed.
 
-        With an id, of the cube of that id alone.
+        CubeNotFoundError if there's none of that name, or it isn't the one of the id given.
         """
         self.check_writable()
         return self._registry.commit(lambda one: one.with_cube_change(name, cube_id, **changes))
@@ -239,11 +234,6 @@ class Store:
         """Registers an index; a name in use raises IndexExistsError."""
         self.check_writable()
         return self._registry.commit(lambda registry: registry.with_index(record))
-
-    def update_index(self, record: IndexRecord) -> RegistryVersion:
-        """Changes a registered index; IndexNotFoundError if it was dropped or replaced."""
-        self.check_writable()
-        return self._registry.commit(lambda registry: registry.with_index_update(record))
 
     def change_index(self, name: str, index_id: str = "", **changes: str | None) -> RegistryVersion:
         """Changes only these facts of an index, whatever others have changed; as of a cube."""
@@ -415,10 +405,6 @@ class Store:
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""
         return self._files.size(self._relative(uri))
-
-    def read_artifact(self, uri: str) -> bytes:
-        """All bytes of an artifact; FileNotFoundError where it's gone."""
-        return self._files.read(self._relative(uri))
 
     def read_range(self, uri: str, offset: int, length: int) -> bytes:
         """So many bytes of an artifact; fewer where it ends before, FileNotFoundError if gone."""
