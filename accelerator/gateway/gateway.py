@@ -99,8 +99,8 @@ Read = tuple[Request | None, Wishes]
 class Gateway:
     """Belongs to one event loop; `start` before anything else."""
 
-    def __init__(self, config: Config, settings: GatewaySettings) -> None:
-        """ConfigError where the users, or the policy, can't be read."""
+    def __init__(self, config: Config, settings: GatewaySettings, file: Path | None = None) -> None:
+        """`file` has the settings. ConfigError where the users, or the policy, can't be read."""
         self.config, self.settings = config, settings
         self.users = None if settings.users is None else Users.load(settings.users)
         self.audit = None if settings.audit_log is None else Audit(settings.audit_log)
@@ -119,6 +119,7 @@ class Gateway:
             settings.jvm_memory_bytes,
             settings.worker_cgroup,
             settings.queue_timeout_s,
+            settings.private_files(file),
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None

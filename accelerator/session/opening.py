@@ -57,9 +57,16 @@ def open(  # the public word for it
 
 
 def open_loaded(
-    loaded: Config, *, create: bool = False, source: SparkSource | None = None
+    loaded: Config,
+    *,
+    create: bool = False,
+    source: SparkSource | None = None,
+    private: Sequence[str] = (),
 ) -> Accelerator:
-    """The same, of settings that are known; Spark comes from `source`, else it is its own."""
+    """Opens a session with these settings; Spark comes from `source`, else it is its own.
+
+    No table's location may contain `private` files: DuckDB doesn't read it.
+    """
     loaded, catalogs = _catalogs(loaded, create=create)
 
     def make() -> SparkEngine:
@@ -87,7 +94,7 @@ def open_loaded(
         metadata_max_age_s=loaded.metadata_max_age_s,
         manifest_cache=_manifest_cache(loaded),
     )
-    return Accelerator(loaded, lake, _store(loaded), source, context)
+    return Accelerator(loaded, lake, _store(loaded), source, context, private)
 
 
 def readers_of(loaded: Config) -> dict[str, CatalogReader]:

@@ -68,7 +68,8 @@ def table_scan(
         return _in_arrow(pinned, names, files, name, numbered, hold)
     from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
 
-    found = by_ids(pinned, names, files, engine.may_read, lambda: engine.check(tag))
+    readable = engine.files_of(pinned.locations)
+    found = by_ids(pinned, names, files, readable.may_read, lambda: engine.check(tag))
     if len(found.others) == len(files):
         return _in_arrow(pinned, names, files, name, numbered, hold)
     tables: dict[str, pa.Table] = {}

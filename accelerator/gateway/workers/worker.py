@@ -170,7 +170,9 @@ class _Worker:
         try:
             os.nice(order["niceness"])
             config = Config(**order["config"])
-            self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
+            self._sessions = Sessions(
+                config, spark=order["spark"], zones_max=order["zones"], private=order["private"]
+            )
             self._asking = Asking(order["gateway"])
             with self._sessions.using():
                 pass
