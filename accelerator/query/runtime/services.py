@@ -28,7 +28,7 @@ from accelerator.query.recording.session_log import SessionLog
 from accelerator.query.results.batch_readers import OpenStreams
 from accelerator.query.runtime.cancellation import Cancellation
 from accelerator.query.runtime.failures import Failures
-from accelerator.store import CubeRecord, IndexRecord, Store, local_folders
+from accelerator.store import CubeRecord, IndexRecord, Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class Services(Struct, frozen=True, dict=True):
             memory=config.duckdb_memory or memory.duckdb,
             cache_bytes=memory.cache,
             rows_bytes=memory.rows,
-            folders=(*local_folders(config.store_root), *lake.folders),
+            folders=(*store.folders, *lake.folders),
             spill_folder=config.duckdb_spill_folder,
             spill_bytes=config.duckdb_spill_bytes_max,
         )
