@@ -31,7 +31,7 @@ from accelerator.query.recording.session_log import SessionLog
 from accelerator.query.results.batch_readers import OpenStreams
 from accelerator.query.runtime.cancellation import Cancellation
 from accelerator.query.runtime.failures import Failures
-from accelerator.store import CubeRecord, IndexRecord, Store, local_folders
+from accelerator.store import CubeRecord, IndexRecord, Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,7 @@ class Services(Struct, frozen=True, dict=True):
 
         No table's location may contain the `private` files, the store or the configuration.
         """
-        memory, stores = config.memory(), local_folders(config.store_root)
+        memory = config.memory()
         named = (os.environ.get(ENV_FILE), FILE_NAME)
         settings = (str(Path(one).absolute()) for one in named if one and Path(one).is_file())
         duckdb = DuckDBEngine(
@@ -83,8 +83,8 @@ class Services(Struct, frozen=True, dict=True):
             memory=config.duckdb_memory or memory.duckdb,
             cache_bytes=memory.cache,
             rows_bytes=memory.rows,
-            folders=(*stores, *lake.folders),
-            private=(*stores, *settings, *private),
+            folders=(*store.folders, *lake.folders),
+            private=(*store.folders, *settings, *private),
             spill_folder=config.duckdb_spill_folder,
             spill_bytes=config.duckdb_spill_bytes_max,
         )
