@@ -41,7 +41,7 @@ class ColumnBounds(Struct, frozen=True, dict=True):
     floating: bool = False
 
     @property
-    def nbytes_made(self) -> int:
+    def nbytes_cached(self) -> int:
         """Bytes of memory of what has been made of the bounds so far."""
         made = vars(self)
         flags = len(self.rows) * sum(n in made for n in ("never_null", "always_null", "bounded"))

@@ -193,7 +193,7 @@ class ColumnStatistics(Struct, frozen=True, dict=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory; what it shares with other columns isn't counted."""
-        return self._nbytes_given + self.bounds.nbytes_made
+        return self._nbytes_given + self.bounds.nbytes_cached
 
     @cached_property
     def _nbytes_given(self) -> int:
