@@ -49,12 +49,12 @@ class OrcStatistics(Struct, frozen=True):
 
     @property
     def has_min_max(self) -> bool:
-        """Whether both bounds are known."""
+        """Reports if both bounds are there."""
         return self.min_raw is not None
 
     @property
     def has_null_count(self) -> bool:
-        """Whether the number of NULLs is known."""
+        """Reports if the number of NULLs is there."""
         return self.null_count != UNKNOWN
 
 
@@ -98,7 +98,7 @@ class OrcSchema(list[OrcColumn]):
 
 
 class OrcMetadata:
-    """What the end of an ORC file states: rows, stripes, and on demand the stripes' statistics."""
+    """The footer of an ORC file: rows, stripes, and on demand the stripes' statistics."""
 
     def __init__(self, source: Open) -> None:
         self._source = source
@@ -132,7 +132,7 @@ class OrcMetadata:
         return self._stripes[number]
 
     def has_exact_times(self, name: str) -> bool:
-        """Whether the column's times don't depend on the zone of the process that wrote them."""
+        """Reports if the column's times don't depend on the zone of the process that wrote them."""
         return self._in_utc or self._types[name].kind == "TIMESTAMP_INSTANT"
 
     def statistics(self, name: str) -> Sequence[OrcStatistics | None]:
@@ -171,7 +171,7 @@ class OrcFile:
     def read_row_groups(
         self, groups: Sequence[int], columns: Sequence[str], *, use_threads: bool = False
     ) -> pa.Table:
-        """Those columns of the stripes; NeedsSparkError for times that fit no nanoseconds."""
+        """Reads columns of stripes; NeedsSparkError for times that fit no nanoseconds."""
         del use_threads  # PyArrow decodes a stripe in one thread
         schema = self.schema_arrow
         fields = [field for field in schema if field.name in set(columns)]
@@ -196,7 +196,7 @@ class OrcFile:
         columns: Sequence[str],
         use_threads: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Those columns of the stripes in batches of at most so many rows."""
+        """Reads columns of stripes in batches of at most so many rows."""
         for group in row_groups:
             table = self.read_row_groups([group], columns, use_threads=use_threads)
             yield from table.combine_chunks().to_batches(max_chunksize=batch_size)
@@ -233,14 +233,14 @@ def opener(inputs: Inputs, path: str) -> Open:
 def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | None:
     """All rows of an ORC file, with the columns of `wanted`, which have field ids.
 
-    What the partition fixes is taken from there. None if a column isn't in the file under its id,
+    The partition's values replace the file's own. None if a column isn't in the file under its id,
     or is nested: PyIceberg reads such files. ValueError for another number of rows than stated.
     """
     with OrcFile(opener(inputs, file.path)) as opened:
         if opened.metadata.num_rows != file.record_count:
             raise ValueError(
-                f"{file.path} has {opened.metadata.num_rows} rows, its manifest says"
-                f" {file.record_count}"
+                f"{file.path} has {opened.metadata.num_rows} rows, not the"
+                f" {file.record_count} of its manifest"
             )
         stored = pa.schema([one for one in wanted if _id(one) not in file.fixed])
         if lacked(opened.schema_arrow, stored) != frozenset() or any(
@@ -322,7 +322,7 @@ class _Microseconds:
 
 
 def _statistics(type_: _OrcType, told: Mapping[str, Any], rows: int) -> OrcStatistics:
-    """One stripe's statistics; bounds are None where they aren't sound."""
+    """One stripe's statistics; bounds are None unless they are sound."""
     low, high, kind = told.get("minimum"), told.get("maximum"), type_.kind
     if kind == "BOOLEAN" and told.get("true_count", 0) + told.get("false_count", 0):
         low, high = int(not told["false_count"]), int(told["true_count"] > 0)
@@ -352,7 +352,7 @@ def _times(low: int | None, high: int | None) -> tuple[int | None, int | None]:
 
 
 def _floats(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    """Floats; None if one is NaN. A zero bound stands for both zeros."""
+    """Floats; None if one is NaN. A bound of zero includes both zeros."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return None, None
     return low or -0.0, high or 0.0

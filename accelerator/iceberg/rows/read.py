@@ -109,7 +109,7 @@ def _pieces(pinned: Pinned, schema: Schema, files: Sequence[LiveFile]) -> list[p
     stripes = _orc_files(whole.io, files, wanted)
     check_types(whole.io, [file for file in files if file.path not in stripes], wanted)
 
-    def left(file: LiveFile) -> pa.Table:
+    def undeleted(file: LiveFile) -> pa.Table:
         table = stripes.get(file.path)
         table = whole.in_order(file) if table is None else table
         kept = np.ones(table.num_rows, dtype=bool)
@@ -122,7 +122,7 @@ def _pieces(pinned: Pinned, schema: Schema, files: Sequence[LiveFile]) -> list[p
     deleted = [file for file in files if file.deletes]
     if deleted:
         with ThreadPoolExecutor(_THREADS_MAX) as pool:
-            pieces.extend(pool.map(left, deleted))
+            pieces.extend(pool.map(undeleted, deleted))
     return pieces
 
 

@@ -1,9 +1,9 @@
 """Row groups of data files: their bounds, and chosen columns and rows of them.
 
-A Parquet file is cut into its row groups, an ORC file into its stripes, if every wanted column is
-in it under its field id, with a type that becomes the table's without loss. Any other file is one
-group, read whole the way `read.py` does. What the partition spec fixes is taken from the manifest,
-as Spark does. Row numbers are counted within a group. Deletes are applied. NeedsSparkError for a
+A Parquet file is cut into its row groups, an ORC file into its stripes. Every wanted column must be
+in the file under its field id, with a type that becomes the table's without loss. Any other file is
+one group, read whole the way `read.py` does. The partition's values replace the file's own, as
+Spark does it. Row numbers are counted within a group. Deletes are applied. NeedsSparkError for a
 text that isn't UTF-8, which DuckDB sorts otherwise than Spark.
 """
 

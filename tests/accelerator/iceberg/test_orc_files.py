@@ -190,7 +190,7 @@ def test_whole_files(tmp_path: Path) -> None:
     read = whole_file(LocalInputs(), fixed, wanted(p=pa.int32()))
     assert read is not None and read.to_pydict() == {"p": [7, 7]}
     assert whole_file(LocalInputs(), _live(path, 2), wanted(new=pa.int32())) is None
-    with pytest.raises(ValueError, match="its manifest says 3"):
+    with pytest.raises(ValueError, match="not the 3 of its manifest"):
         whole_file(LocalInputs(), _live(path, 3), wanted(a=pa.int32()))
     with pytest.raises(ValueError, match="has a as int32"):
         whole_file(LocalInputs(), _live(path, 2), wanted(a=pa.string()))
