@@ -1,10 +1,10 @@
 """Row groups of data files: their bounds, and chosen columns and rows of them.
 
-A Parquet file is cut into its row groups where every wanted column stands in it under its field id,
-with a type that becomes the table's without loss. Any other file is one group, read whole the way
-`read.py` does. What the partition spec fixes is taken from the manifest, as Spark does. Row numbers
-are counted within a group. Deletes are applied. NeedsSparkError for a text that isn't UTF-8, which
-DuckDB sorts otherwise than Spark.
+A Parquet file is cut into its row groups, an ORC file into its stripes. Every wanted column must be
+in the file under its field id, with a type that becomes the table's without loss. Any other file is
+one group, read whole the way `read.py` does. The partition's values replace the file's own, as
+Spark does it. Row numbers are counted within a group. Deletes are applied. NeedsSparkError for a
+text that isn't UTF-8, which DuckDB sorts otherwise than Spark.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ from msgspec import Struct, field
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.rows.orc_file import (
+    OrcFile,
+    OrcMetadata,
+    OrcReaderMissingError,
+    opener,
+)
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, is_ordered, unknown_bounds
@@ -144,8 +150,8 @@ class GroupReader:
             for field_id, value in file.fixed.items()
             if field_id in self._types
         }
-        if file.file_format == "parquet":
-            parquet = self.parquet(file)
+        parquet = self._parquet_or_orc(file)
+        if parquet is not None:
             if parquet.metadata.num_rows != file.record_count:
                 raise ValueError(
                     f"{file.path} has {parquet.metadata.num_rows} rows, its manifest says"
@@ -163,9 +169,22 @@ class GroupReader:
             parquet.close(force=True)
         return _Whole(file, self._pinned, fixed, self.counted)
 
-    def parquet(self, file: LiveFile, known: pq.FileMetaData | None = None) -> pq.ParquetFile:
-        """The file, to be closed; its footer isn't read where it's known."""
+    def _parquet_or_orc(self, file: LiveFile) -> pq.ParquetFile | OrcFile | None:
+        """The open file; None if it's neither, or ORC that is read as a whole without pyorc."""
+        if file.file_format not in ("parquet", "orc"):
+            return None
+        try:
+            return self.parquet(file)
+        except OrcReaderMissingError:
+            return None
+
+    def parquet(
+        self, file: LiveFile, known: pq.FileMetaData | OrcMetadata | None = None
+    ) -> pq.ParquetFile | OrcFile:
+        """The open file, Parquet or ORC, to be closed; a footer that is `known` isn't read."""
         path = local_path(file.path)
+        if file.file_format == "orc":
+            return OrcFile(opener(self._io, file.path), known)
         source = self._io.new_input(file.path).open() if path is None else path
         return pq.ParquetFile(cast(BinaryIO | str, source), metadata=known, pre_buffer=path is None)
 
@@ -290,13 +309,13 @@ class _Whole(OpenFile):
 
 
 class _Cut(OpenFile):
-    """A Parquet file in its row groups; `names` are the file's own, by field id."""
+    """A Parquet file in its row groups or an ORC file in its stripes; `names` by field id."""
 
     def __init__(
         self,
         file: LiveFile,
         reader: GroupReader,
-        parquet: pq.ParquetFile,
+        parquet: pq.ParquetFile | OrcFile,
         names: dict[int, str],
         fixed: Mapping[int, pa.Scalar],
         nan_free: _NanFree,
@@ -305,7 +324,7 @@ class _Cut(OpenFile):
         self._nan_free = nan_free
         self._reader, self._names = reader, names
         self._reading = threading.Lock()
-        self._parquet: pq.ParquetFile | None = parquet
+        self._parquet: pq.ParquetFile | OrcFile | None = parquet
         self._metadata = metadata = parquet.metadata
         schema = metadata.schema
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
@@ -408,7 +427,9 @@ class _Cut(OpenFile):
                 self._reading.release()
 
 
-def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int) -> pa.Table:
+def _first_rows(
+    parquet: pq.ParquetFile | OrcFile, group: int, names: list[str], end: int
+) -> pa.Table:
     batches, left = [], end
     for batch in parquet.iter_batches(end, row_groups=[group], columns=names, use_threads=False):
         batches.append(batch.slice(0, left))
@@ -419,7 +440,7 @@ def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int)
 
 
 def stored_names(
-    parquet: pq.ParquetFile,
+    parquet: pq.ParquetFile | OrcFile,
     columns: Sequence[Column],
     defaulted: Set[int],
     raw: Set[int] = frozenset(),
