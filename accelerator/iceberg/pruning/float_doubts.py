@@ -144,8 +144,11 @@ def _tests_of(
     call: Call, place: int, equal: _EqualColumns, *, negated: bool
 ) -> Iterator[_FloatTest]:
     """The tests of the column at that place, and of each that conditions equate with it."""
-    column, others = uncast(call.args[place]), [*call.args[:place], *call.args[place + 1 :]]
-    if not isinstance(column, Column) or not any(map(equal.is_constant, others)):
+    column = uncast(call.args[place])
+    if not isinstance(column, Column):  # nearly all of a long list
+        return
+    others = [*call.args[:place], *call.args[place + 1 :]]
+    if not any(map(equal.is_constant, others)):
         return
     op = FLIPPED.get(call.op, call.op) if place else call.op
     # NULL and NaN aren't handed on to Iceberg as bounds.
