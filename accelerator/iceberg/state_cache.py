@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.job import ManifestJobs
     from accelerator.iceberg.manifests.manifest_file import ManifestFile
+    from accelerator.iceberg.rows.float_edges import FloatEdges
     from accelerator.iceberg.statistics.cache import StatisticsCache
 
 _LISTS_MAX = 64
@@ -30,6 +31,8 @@ _SNAPSHOTS_MAX = 64
 _FILES_MAX = 500_000
 """Files of all snapshots that are kept; one takes some 0.5 KB, as much as 64 of its deletes."""
 _DELETES_OF_A_FILE = 64
+_EDGES_MAX = 100_000
+"""Columns of files of which is known which edge values they have; one takes some 0.5 KB."""
 
 
 class ManifestCacheSettings(Struct, frozen=True):
@@ -61,6 +64,8 @@ class Listings:
         )
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
         self.jobs: ManifestJobs | None = None
+        self.float_edges: Recent[FloatEdges] = Recent(_EDGES_MAX)
+        """By the table's uuid, the field's id and the file's key."""
 
     def manifests(self, inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         """The manifests of the snapshot, as its list has them; errors as for `read_list`."""

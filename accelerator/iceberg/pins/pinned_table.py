@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifests.job import Decoding
     from accelerator.iceberg.manifests.request import Question
     from accelerator.iceberg.rows.deleted_rows import DeletedRows
+    from accelerator.iceberg.rows.float_edges import FloatEdges
     from accelerator.iceberg.rows.position_deletes import Positions
     from accelerator.iceberg.statistics.file_statistics import FileStatistics
     from accelerator.iceberg.tables.delete_matching import DeleteFiles
     from accelerator.iceberg.tables.files_table import FileTable
+    from rewrite.ir.expr import Column
 
 
 @dataclass(frozen=True)
@@ -226,11 +228,35 @@ class PinnedTable:
         """
         kept = self._listings.statistics
         name = self.metadata_location, self.facts.snapshot_id
-        if not field_ids or not kept.latest(self.facts.uuid, name)[1]:  # by a Spark job, perhaps
-            return {file.key: frozenset() for file in files}
-        source = self.statistics_of(files).source
-        with self._read_errors():
-            return source.without_nan(field_ids)
+        found: Mapping[tuple[str, int], frozenset[int]] = {}
+        if field_ids and kept.latest(self.facts.uuid, name)[1]:  # else by a Spark job, perhaps
+            source = self.statistics_of(files).source
+            with self._read_errors():
+                found = source.without_nan(field_ids)
+        edges, uuid = self._listings.float_edges, self.facts.uuid
+
+        def read(file: LiveFile) -> Iterator[int]:
+            known = ((one, edges.get((uuid, one, file.key))) for one in field_ids)
+            return (one for one, told in known if told is not None and not told.nan)
+
+        return {file.key: found.get(file.key, frozenset()).union(read(file)) for file in files}
+
+    def float_edges(self, column: Column, files: Sequence[LiveFile]) -> list[FloatEdges] | None:
+        """Edge values of a floating column in each of the files, cached or read from their rows.
+
+        None if the files have too many rows, or can't be read.
+        """
+        from accelerator.iceberg.rows.float_edges import cached_edges  # imports PyArrow's readers
+
+        return cached_edges(self, self.facts.uuid, column, files, self._listings.float_edges)
+
+    def has_read_nan(self, name: str) -> bool:
+        """Returns True if `float_edges` has found a NaN of the column in a live file."""
+        column, edges = self.facts.column(name), self._listings.float_edges
+        if column is None:
+            return False
+        found = (edges.get((self.facts.uuid, column.field_id, f.key)) for f in self.live_files())
+        return any(one is not None and one.nan for one in found)
 
     def statistics_for(self, question: Question) -> tuple[FileStatistics, Decoding]:
         """Those of all files that may hold a match at least, with the columns of the question.
