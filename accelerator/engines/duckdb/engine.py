@@ -20,12 +20,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from inspect import Parameter, Signature
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from accelerator.common.lru_cache import Recent
+from accelerator.engines.duckdb.object_scans import (
+    OBJECTS_FOLDER,
+    PROTOCOL,
+    ObjectScans,
+    TagObjects,
+)
 from accelerator.engines.duckdb.result_limit import HeldRows
 from accelerator.engines.duckdb.segment_cache import HotSegments
 from accelerator.engines.duckdb.spill import Spill
@@ -36,6 +43,9 @@ from accelerator.iceberg.errors import NeedsSparkError
 from cubes.states import SUM_LEAVES
 from rewrite.bind.functions import OURS
 from rewrite.render.expressions import RAISED
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 # It advises against what costs least for small answers.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
@@ -53,6 +63,9 @@ _OPTIMIZERS_OFF = (
 )
 
 
+_HOLE_BYTES = 8 * 1024
+"""Column chunks with so few bytes between them are read at once. Left alone, DuckDB reads larger
+holes too, up to half of the bytes again."""
 _NOT_UTF8, _INTERRUPTED = "Invalid string encoding found in Parquet file", "INTERRUPT"
 _NO_MEMORY = "Out of Memory"
 _OF_A_VALUE = (
@@ -104,6 +117,7 @@ class DuckDBEngine:
         self._begun: dict[str, bool] = {}
         self._lock = threading.Lock()
         self._has_functions = self._ending = False
+        self._objects = ObjectScans(self.check, self._serve_objects)
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
         self.tested = Recent[str]()
@@ -130,7 +144,7 @@ class DuckDBEngine:
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
+        with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             if bytes_max is not None:
                 relation = cursor.sql(_single(cursor, sql))
                 return _bounded(relation, bytes_max, hold or partial(self.held.hold, tag))
@@ -161,7 +175,7 @@ class DuckDBEngine:
             while True:
                 if self._root is not root:
                     raise EngineError("the session was closed", hint="open another one")
-                with self._tracked(cursor, tag), _errors():
+                with self._tracked(cursor, tag), self._failing(tag):
                     if reader is None:
                         relation = cursor.sql(_single(cursor, sql))
                         reader = relation.to_arrow_reader(_BATCH_ROWS)
@@ -179,6 +193,14 @@ class DuckDBEngine:
         plain = "/../" not in path and "/./" not in path
         return plain and any(path.startswith(f"{folder}/") for folder in self._folders)
 
+    def objects(self, tag: str) -> TagObjects:
+        """Returns the paths and the byte count for objects that the work of that tag reads."""
+        return TagObjects(self._objects, tag)
+
+    def objects_read(self, tag: str) -> int | None:
+        """Returns the bytes of objects that the work of that tag read; None if it reads none."""
+        return self._objects.bytes_read(tag)
+
     def execute(
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
     ) -> None:
@@ -186,7 +208,7 @@ class DuckDBEngine:
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
+        with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             cursor.execute(_single(cursor, sql))
 
     @contextmanager
@@ -200,6 +222,7 @@ class DuckDBEngine:
         finally:
             with self._lock:
                 del self._begun[tag]
+            self._objects.release(tag)
 
     def check(self, tag: str) -> None:
         """CancelledError where work that is `stoppable` under the tag was interrupted."""
@@ -263,6 +286,24 @@ class DuckDBEngine:
                 if not left:
                     del self._running[tag]
 
+    @contextmanager
+    def _failing(self, tag: str) -> Iterator[None]:
+        """DuckDB's errors as ours; of an object that can't be read, why it can't."""
+        try:
+            with _errors():
+                yield
+        except EngineError as error:
+            why = self._objects.error(tag)
+            if why is None:
+                raise
+            raise why from error
+
+    def _serve_objects(self, files: AbstractFileSystem) -> None:
+        """Lets DuckDB open objects, through that file system."""
+        root = self._open()
+        if PROTOCOL not in root.list_filesystems():
+            root.register_filesystem(files)
+
     def _check_ending(self) -> None:
         if self._ending:
             raise CancelledError("the process is ending")
@@ -281,8 +322,9 @@ class DuckDBEngine:
             if self._root is None:
                 root = duckdb.connect(f":memory:{uuid.uuid4().hex}")
                 root.execute(f"SET disabled_optimizers = '{','.join(_OPTIMIZERS_OFF)}'")
-                root.execute("SET parquet_metadata_cache = true")
-                root.execute("SET GLOBAL TimeZone = 'UTC'")  # of its cursors, too
+                root.execute("SET GLOBAL parquet_metadata_cache = true")  # of its cursors, too
+                root.execute(f"SET GLOBAL parquet_prefetch_column_gap = {_HOLE_BYTES}")
+                root.execute("SET GLOBAL TimeZone = 'UTC'")
                 if self._settings["threads"]:
                     root.execute(f"SET threads = {self._settings['threads']}")
                 if self._settings["memory"]:
@@ -303,7 +345,8 @@ class DuckDBEngine:
             ) from error
         # Patterns are compared as they're written, and `path_list` writes them.
         patterns = {_literally(folder) for folder in self._folders}
-        allowed = ", ".join(map(text_literal, {*self._folders, *patterns, self._spill.path}))
+        folders = {*self._folders, *patterns, self._spill.path, OBJECTS_FOLDER}
+        allowed = ", ".join(map(text_literal, folders))
         for setting in (
             f"allowed_directories = [{allowed}]",
             f"temp_directory = {text_literal(self._spill.path)}",
