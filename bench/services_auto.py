@@ -23,6 +23,7 @@ from rich.console import Console
 
 import accelerator
 from accelerator import Accelerator
+from accelerator.common.records.as_dict import as_dict
 from accelerator.services.advisor.apply.auto import AutoRun
 from accelerator.services.advisor.report import Advised
 from accelerator.services.runner import Reported
@@ -106,13 +107,13 @@ class _Changed:
             taken & {name for _, names in by.values() for name in names}
         ) / max(len(taken), 1)
         self._report.details["auto"] = {
-            "first": made.to_dict(),
-            "first_again": again.to_dict(),
+            "first": as_dict(made),
+            "first_again": as_dict(again),
             "raw": raw,
             "by_cube": by_cube,
             "before": before,
             "after": after,
-            "changed": done.to_dict(),
+            "changed": as_dict(done),
             "results": [
                 {
                     "name": one.name,

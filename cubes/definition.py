@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, convert, to_builtins
 
 from cubes import kll
 from cubes.measures import ROWS, Measure, measure_of, sketch_size
@@ -43,8 +43,8 @@ _FORMAT_SIZED = 2
 """Of a definition with a sketch's size; others stay in format 1, which older releases read."""
 
 
-class CubeTable(Struct, frozen=True):
-    """A table occurrence of the definition."""
+class CubeTable(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A table occurrence of the definition; a list in the stored form."""
 
     name: str
     uuid: str
@@ -356,7 +356,7 @@ def to_dict(cube: CubeDefinition) -> dict[str, Any]:
     """The stored form."""
     return {
         "format": _FORMAT_SIZED if any(s.size for s in cube.states) else FORMAT,
-        "tables": [[t.name, t.uuid, t.alias, t.ref] for t in cube.tables],
+        "tables": to_builtins(list(cube.tables)),
         "left": [[e.occurrence, [to_json(c) for c in e.on]] for e in cube.left_edges],
         "conjuncts": [to_json(c) for c in cube.conjuncts],
         "dimensions": [[d.name, to_json(d.expr)] for d in cube.dimensions],
@@ -370,25 +370,40 @@ def _state_list(state: StoredState) -> list[Any]:
     return [*plain, state.size] if state.size else plain
 
 
+class _StateList(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    kind: str
+    argument: Any
+    where: Any
+    type: str
+    size: Annotated[int, Meta(ge=0, le=kll.SIZE_MAX)] = 0
+
+
+class _StoredForm(Struct, frozen=True):
+    """The stored form of a definition; `Any` is an expression."""
+
+    tables: Annotated[tuple[CubeTable, ...], Meta(min_length=1)]
+    left: tuple[tuple[int, tuple[Any, ...]], ...]
+    conjuncts: tuple[Any, ...]
+    dimensions: tuple[tuple[str, Any], ...]
+    measures: tuple[tuple[str, Any], ...]
+    states: tuple[_StateList, ...]
+
+
 def from_dict(data: dict[str, Any]) -> CubeDefinition:
     """The definition that `to_dict` wrote; ValueError for anything else."""
     if data.get("format") not in (FORMAT, _FORMAT_SIZED):
         raise ValueError(f"cube definition of format {data.get('format')!r}")
-    try:
-        cube = CubeDefinition(
-            tables=tuple(_table(*t) for t in data["tables"]),
-            left_edges=tuple(
-                LeftEdge(_whole(o), tuple(_row(c) for c in on)) for o, on in data["left"]
-            ),
-            conjuncts=tuple(_row(c) for c in data["conjuncts"]),
-            dimensions=tuple(Dimension(_text(n), _row(e)) for n, e in data["dimensions"]),
-            measures=tuple(CubeMeasure(_text(n), _aggregate(a)) for n, a in data["measures"]),
-            states=tuple(_state(*one) for one in data["states"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"a cube definition that can't be read: {error!r}") from error
+    stored = convert(data, _StoredForm)
+    cube = CubeDefinition(
+        tables=stored.tables,
+        left_edges=tuple(LeftEdge(o, tuple(map(_row, on))) for o, on in stored.left),
+        conjuncts=tuple(map(_row, stored.conjuncts)),
+        dimensions=tuple(Dimension(name, _row(expr)) for name, expr in stored.dimensions),
+        measures=tuple(CubeMeasure(name, _aggregate(call)) for name, call in stored.measures),
+        states=tuple(map(_state, stored.states)),
+    )
     known = range(len(cube.tables))
-    if any(one not in known for one, _ in cube.fields()) or not cube.tables:
+    if any(one not in known for one, _ in cube.fields()):
         raise ValueError("a cube definition with a column of none of its tables")
     joined = [edge.occurrence for edge in cube.left_edges]
     if len({*joined}) < len(joined) or any(one not in known[1:] for one in joined):
@@ -411,33 +426,12 @@ def _aggregate(data: Any) -> Aggregate:
     return expr
 
 
-def _table(name: Any, uuid: Any, alias: Any, ref: Any) -> CubeTable:
-    return CubeTable(_text(name), _text(uuid), _text(alias), None if ref is None else _text(ref))
-
-
-def _state(kind: Any, argument: Any, where: Any, type_: Any, size: Any = 0) -> StoredState:
-    state = StoredState(
-        _text(kind),
-        None if argument is None else _row(argument),
-        None if where is None else _row(where),
-        _text(type_),
-        _whole(size),
+def _state(stored: _StateList) -> StoredState:
+    argument, where = (
+        None if one is None else _row(one) for one in (stored.argument, stored.where)
     )
+    state = StoredState(stored.kind, argument, where, stored.type, stored.size)
     known = STATES.get(state.kind)
-    if known is None or type_ != (known.stored(state.argument_type) or "bigint"):
+    if known is None or state.type != (known.stored(state.argument_type) or "bigint"):
         raise ValueError(f"the state {state.kind[:200]} of type {state.type[:200]}")
-    if not 0 <= state.size <= kll.SIZE_MAX:
-        raise ValueError(f"a sketch of size {state.size}")
     return state
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected text, found {type(value).__name__}")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"expected a whole number, found {type(value).__name__}")
-    return value

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 from zlib import crc32
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, convert, field
 
 from indexes.kind import Blob, Read
 
@@ -23,7 +23,6 @@ _END = 4 + 4 + len(MAGIC)  # the payload's length, flags, magic
 _FOOTER_MAX = 16 << 20
 _BLOBS_MAX = 100_000
 _TAIL = 64 << 10  # bytes at the end that are read at once: most footers
-_INT_MAX = 1 << 63
 UNKNOWN = -1  # a snapshot, or a sequence number: an index belongs to a data file, not to a snapshot
 _FOOTER_CRC32, _UNSET = "footer-crc32", "0" * 8
 _SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
@@ -31,17 +30,20 @@ _UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What JSON of another shape raises."""
 
 
+_Whole = Annotated[int, Meta(gt=-(2**63), le=2**63 - 1)]
+
+
 class PuffinBlob(Struct, frozen=True):
     """What a footer says of a blob; `length` bytes at `offset`, compressed where `codec` says."""
 
     type: str
-    fields: tuple[int, ...]
-    snapshot_id: int
-    sequence_number: int
+    fields: tuple[_Whole, ...]
+    snapshot_id: _Whole = field(name="snapshot-id")
+    sequence_number: _Whole = field(name="sequence-number")
     properties: Mapping[str, str] = field(default_factory=dict)
-    codec: str | None = None
-    offset: int = 0
-    length: int = 0
+    codec: str | None = field(default=None, name="compression-codec")
+    offset: _Whole = 0
+    length: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
     def metadata(self, **place: int) -> dict[str, Any]:
         """Returns the form of a table's metadata, or with its place that of the footer."""
@@ -103,31 +105,10 @@ def footer_of(read: Read, size: int) -> tuple[PuffinBlob, ...]:
 
 
 def _described(one: Mapping[str, Any], end: int) -> PuffinBlob:
-    properties = dict(one.get("properties") or {})
-    codec = one.get("compression-codec")
-    texts = (one["type"], *properties, *properties.values(), codec or "")
-    fields = one["fields"]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(fields, list):
-        raise ValueError("a blob whose type, fields, codec or properties are of another form")
-    offset, length = _whole(one["offset"]), _whole(one["length"])
-    if offset < len(MAGIC) or length < 0 or offset + length > end:
-        raise ValueError(f"a blob of {length} bytes at {offset}")
-    return PuffinBlob(
-        one["type"],
-        tuple(map(_whole, fields)),
-        _whole(one["snapshot-id"]),
-        _whole(one["sequence-number"]),
-        properties,
-        codec,
-        offset,
-        length,
-    )
-
-
-def _whole(number: object) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or abs(number) >= _INT_MAX:
-        raise ValueError(f"{number!r} is no whole number")
-    return number
+    blob = convert({**one, "properties": one.get("properties") or {}}, PuffinBlob)
+    if blob.offset < len(MAGIC) or blob.offset + blob.length > end:
+        raise ValueError(f"a blob of {blob.length} bytes at {blob.offset}")
+    return blob
 
 
 def exactly(read: Read, offset: int, length: int) -> bytes:

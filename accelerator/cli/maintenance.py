@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from accelerator.cli.terminal import say
+from accelerator.common.records.as_dict import as_dict
 from rewrite.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def serve(
             nonlocal failed
             failed |= done.error is not None
             if as_json:
-                say(json.dumps(done.to_dict(), ensure_ascii=False))
+                say(json.dumps(as_dict(done), ensure_ascii=False))
                 return
             for line in lines(done):
                 say(line)

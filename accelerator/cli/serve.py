@@ -52,7 +52,7 @@ def serve_command(
         if file is not None:
             check_place(file, config)
         log_to_stderr(logging.INFO)
-        serve(config, settings, ready=lambda url: _ready(url, as_json=options.json))
+        serve(config, settings, ready=lambda url: _ready(url, as_json=options.json), file=file)
     except BaseException as error:
         found = _missing(error) if isinstance(error, ImportError) else error
         code = exit_code(found, say_json if options.json else say_plainly)

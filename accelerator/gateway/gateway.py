@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.common.config.config import Config
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError, UntranslatedError
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
@@ -98,8 +99,8 @@ Read = tuple[Request | None, Wishes]
 class Gateway:
     """Belongs to one event loop; `start` before anything else."""
 
-    def __init__(self, config: Config, settings: GatewaySettings) -> None:
-        """ConfigError where the users, or the policy, can't be read."""
+    def __init__(self, config: Config, settings: GatewaySettings, file: Path | None = None) -> None:
+        """`file` has the settings. ConfigError where the users, or the policy, can't be read."""
         self.config, self.settings = config, settings
         self.users = None if settings.users is None else Users.load(settings.users)
         self.audit = None if settings.audit_log is None else Audit(settings.audit_log)
@@ -118,6 +119,7 @@ class Gateway:
             settings.jvm_memory_bytes,
             settings.worker_cgroup,
             settings.queue_timeout_s,
+            settings.private_files(file),
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None
@@ -589,7 +591,7 @@ class Gateway:
         ]
         return {
             **nodes.to_dict(asked),
-            "client": nodes.session_to_dict(client) | {"user": statement.user.name},
+            "client": as_dict(client) | {"user": statement.user.name},
             "login": self._who(statement).user,
             "access": self.rights(statement).to_json(),
             "log_of": self._seen_of(statement),

@@ -14,6 +14,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
 
 from accelerator.common.config.config import Config
@@ -34,9 +35,10 @@ async def _serve(
     ready: Callable[[str, Gateway], None],
     stop: asyncio.Event,
     drain_s: float,
+    file: Path | None = None,
 ) -> None:
     settings.check_open()
-    gateway = Gateway(config, settings)
+    gateway = Gateway(config, settings, file)
     server = Server(gateway, tls=None if gateway.tls is None else gateway.tls.context)
     try:
         await gateway.start()
@@ -81,11 +83,16 @@ def _runner() -> asyncio.Runner:
 
 
 def serve(
-    config: Config, settings: GatewaySettings, *, ready: Callable[[str], None] = lambda _url: None
+    config: Config,
+    settings: GatewaySettings,
+    *,
+    ready: Callable[[str], None] = lambda _url: None,
+    file: Path | None = None,
 ) -> None:
     """Runs a gateway until SIGTERM or Ctrl-C; a second one ends it where it is.
 
-    `ready` is told its address once clients can ask. ConfigError where it can't start.
+    `ready` is called with its address once clients can ask. `file` has the settings. ConfigError if
+    it can't start.
     """
 
     async def run() -> None:
@@ -105,7 +112,7 @@ def serve(
             _tell_systemd("READY=1")
             ready(url)
 
-        await _serve(config, settings, begun, stop, _DRAIN_S)
+        await _serve(config, settings, begun, stop, _DRAIN_S, file)
 
     with _runner() as runner:
         runner.run(run())

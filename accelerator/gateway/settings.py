@@ -195,6 +195,11 @@ class GatewaySettings(Settings):
         """How many processes that makes here."""
         return self.workers or min(8, os.cpu_count() or 1)
 
+    def private_files(self, file: Path | None = None) -> tuple[str, ...]:
+        """The local files and folders that are the gateway's own, and the file of its settings."""
+        found = tuple(filter(None, (getattr(self, name) for name in _PATHS)))
+        return found if file is None else (*found, str(file.absolute()))
+
     @property
     def is_local(self) -> bool:
         """Whether only this machine's own clients can reach it."""

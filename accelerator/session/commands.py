@@ -82,7 +82,6 @@ def execute(
 
 def explain_create_cube(statement: EstimateCube, services: Services) -> Row:
     """EXPLAIN CREATE CUBE."""
-    services.builder.check_store()
     cube = bind_definition(services, statement.cube.select_sql)
     target = services.builder.target(cube_record(statement.cube, services, cube))
     return estimate.estimate(services, target)

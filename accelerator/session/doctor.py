@@ -27,7 +27,7 @@ from accelerator.engines.spark.session.settings import EXECUTOR_CACHE, caches_de
 from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.query.early_errors.locate import named_catalogs
 from accelerator.session.package_check import NAMES, faults, sharing
-from accelerator.store.files.files import local_path, open_files
+from accelerator.store.files.files import open_files
 
 if TYPE_CHECKING:
     from accelerator.session.session import Accelerator
@@ -247,8 +247,13 @@ def _store(session: Accelerator) -> Finding:
         files.delete([probe])
     except AcceleratorError as error:
         return Finding("store", "error", f"{where}: {error.message}", error.hint or "")
-    root = local_path(config.store_root)
-    if "://" not in root and Path(root).is_dir():
+    (root,) = session.services.store.folders
+    if not session.services.store.is_local:
+        where = f"{where}, with copies of its segments in {root},"
+        if not _may_be_made(Path(root)):
+            said = f"{where} can't be read in process: the folder isn't writable"
+            return Finding("store", "error", said, "set segment_cache_folder to another folder")
+    if Path(root).is_dir():
         free = shutil.disk_usage(root).free
         if free < _FREE_MIN:
             return Finding(
@@ -258,6 +263,12 @@ def _store(session: Accelerator) -> Finding:
                 "VACUUM … FULL deletes what nobody needs; or set store to another disk",
             )
     return Finding("store", "ok", f"{where} can be read and written")
+
+
+def _may_be_made(folder: Path) -> bool:
+    """Reports whether files can be written to the folder, once it's made."""
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _duckdb(session: Accelerator) -> Finding:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accelerator.common.cache_folder import user_cache_folder
 from accelerator.common.config.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
 from accelerator.common.file_uri import other_host, path_of, uri_of
 from accelerator.engines.choice import cache_folder
@@ -21,6 +23,7 @@ from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
 from accelerator.iceberg.catalogs.choose import reader_of
 from accelerator.session.session import Accelerator
+from accelerator.session.store_options import store_options_of
 from accelerator.store import Store
 
 if TYPE_CHECKING:
@@ -57,9 +60,16 @@ def open(  # the public word for it
 
 
 def open_loaded(
-    loaded: Config, *, create: bool = False, source: SparkSource | None = None
+    loaded: Config,
+    *,
+    create: bool = False,
+    source: SparkSource | None = None,
+    private: Sequence[str] = (),
 ) -> Accelerator:
-    """The same, of settings that are known; Spark comes from `source`, else it is its own."""
+    """Opens a session with these settings; Spark comes from `source`, else it is its own.
+
+    No table's location may contain `private` files: DuckDB doesn't read it.
+    """
     loaded, catalogs = _catalogs(loaded, create=create)
 
     def make() -> SparkEngine:
@@ -87,7 +97,7 @@ def open_loaded(
         metadata_max_age_s=loaded.metadata_max_age_s,
         manifest_cache=_manifest_cache(loaded),
     )
-    return Accelerator(loaded, lake, _store(loaded), source, context)
+    return Accelerator(loaded, lake, _store(loaded), source, context, private)
 
 
 def readers_of(loaded: Config) -> dict[str, CatalogReader]:
@@ -98,8 +108,8 @@ def readers_of(loaded: Config) -> dict[str, CatalogReader]:
 def _catalogs(loaded: Config, *, create: bool = False) -> tuple[Config, list[CatalogSettings]]:
     """The session's catalogs, its own first, and the settings with the store that it implies."""
     own, others = _named(loaded)
-    if own is not None and loaded.store is None:
-        loaded = loaded.model_copy(update={"store": _store_beside(own)})
+    if own is not None:
+        loaded = _with_store(loaded, own)
     return loaded, [own or _of_folder(loaded, create), *others]
 
 
@@ -115,7 +125,7 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     engine = SparkEngine.attached(spark)
     loaded = Config.load(**settings)
     if loaded.store is None:
-        loaded = loaded.model_copy(update={"store": _store_beside(_default_of(engine))})
+        loaded = _with_store(loaded, _default_of(engine))
     source = SparkSource(lambda: engine)
     source.engine()
     context = _context(loaded, source)
@@ -204,7 +214,18 @@ def _store(config: Config) -> Store:
         options=config.store_options,
         max_age_s=config.store_max_age_s,
         read_only=config.store_read_only,
+        copies=(_copies_folder(config), config.segment_cache_bytes),
     )
+
+
+def _copies_folder(config: Config) -> Path:
+    """Returns the folder for copies of an object store's segments."""
+    if config.segment_cache_folder is not None:
+        return Path(config.segment_cache_folder).absolute()
+    try:
+        return user_cache_folder() / "segments"
+    except RuntimeError:  # nobody's home
+        return Path(tempfile.gettempdir()) / f"accelerator-segments-{os.getuid()}"
 
 
 def _named(loaded: Config) -> tuple[CatalogSettings | None, list[CatalogSettings]]:
@@ -249,6 +270,13 @@ def _of_folder(loaded: Config, create: bool) -> CatalogSettings:
         OWN_SCHEMA: "V1",
     }
     return CatalogSettings(loaded.catalog_name, "sql", properties)
+
+
+def _with_store(loaded: Config, catalog: CatalogSettings) -> Config:
+    """The settings with the store, by default in the catalog's warehouse, and its options."""
+    root = _store_beside(catalog) if loaded.store is None else loaded.store
+    options = loaded.store_options or store_options_of(root, catalog.properties)
+    return loaded.model_copy(update={"store": root, "store_options": options})
 
 
 def _store_beside(catalog: CatalogSettings) -> str:

@@ -81,9 +81,15 @@ class Accelerator:
     """
 
     def __init__(
-        self, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
+        self,
+        config: Config,
+        lake: Lake,
+        store: Store,
+        spark: SparkSource,
+        context: SessionContext,
+        private: Sequence[str] = (),
     ) -> None:
-        self._services = Services.of(config, lake, store, spark, context)
+        self._services = Services.of(config, lake, store, spark, context, private)
         self._queries = Queries(self._services)
         self._log = self._services.log
         self._closed = False

@@ -1,19 +1,20 @@
 """What the store remembers, as frozen values, and their JSON form (`docs/formats/store.md`).
 
-`to_json` and `from_json` are exact inverses; `from_json` raises `ValueError`, `KeyError` or
-`TypeError` on anything that doesn't fit, which the log reports as damage. No I/O here.
+`to_json` and `from_json` are exact inverses; `from_json` raises `ValueError` on anything that
+doesn't fit, which the log reports as damage. A field that isn't there has its default. No I/O here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
+from msgspec.structs import replace
 
-from accelerator.common.records.json_checks import text_of, whole_of
-from accelerator.common.records.json_codec import Later, read_as
-from accelerator.store.files.names import name_of
+from accelerator.common.records.as_dict import as_dict
+from accelerator.common.records.bounds import Int64
+from accelerator.store.files.names import FileName
 
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
 Json = dict[str, Any]
@@ -23,13 +24,26 @@ BUNDLE = "bundle"
 BESIDE = "#new"
 """The end of the name of a cube or an index that is built beside the one that it replaces."""
 
-
-FileName = Annotated[str, name_of]
 Pairs = tuple[tuple[str, str], ...]
 _LATER = ("disabled", "refresh")
+_SHARED = ("cube_id", "path", "dimensions", "edges", "fields", "settings")
 
 
-class CubeRecord(Struct, frozen=True):
+class StoreRecord(Struct, frozen=True):
+    """A record with its JSON form."""
+
+    def to_json(self) -> Json:
+        """Returns JSON values, without fields of later releases that aren't set."""
+        found = as_dict(self)
+        return {name: one for name, one in found.items() if one is not None or name not in _LATER}
+
+    @classmethod
+    def from_json(cls, raw: Json) -> Self:
+        """The inverse of `to_json`."""
+        return convert(raw, cls)
+
+
+class CubeRecord(StoreRecord, frozen=True):
     """A registered cube. `definition` is JSON that the store keeps without looking into it.
 
     `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
@@ -44,44 +58,30 @@ class CubeRecord(Struct, frozen=True):
     table_uuid: FileName
     sql: str
     dialect: str
-    created_ms: int
+    created_ms: Int64
     settings: Pairs = ()
     definition: Mapping[str, Any] = field(default_factory=dict)
     published: str | None = None
-    disabled: Later[str | None] = None
-    refresh: Later[str | None] = None
-
-    def to_json(self) -> Json:
-        """The record as JSON values."""
-        return _written(self)
-
-    @classmethod
-    def from_json(cls, raw: Json) -> CubeRecord:
-        """The inverse of `to_json`."""
-        return read_as(cls, raw)
+    disabled: str | None = None
+    refresh: str | None = None
 
 
-class DroppedCube(Struct, frozen=True):
+class DroppedCube(StoreRecord, frozen=True):
     """A cube in the recycle bin, as it was when it was dropped; UNDROP CUBE brings it back.
 
     A vacuum ends it once `expires_ms` has passed, by the vacuum's clock.
     """
 
     cube: CubeRecord
-    dropped_ms: int
-    expires_ms: int
+    dropped_ms: Int64
+    expires_ms: Int64
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        return _written(self) | {"cube": self.cube.to_json()}
-
-    @classmethod
-    def from_json(cls, raw: Json) -> DroppedCube:
-        """The inverse of `to_json`."""
-        return read_as(cls, raw)
+        return as_dict(self) | {"cube": self.cube.to_json()}
 
 
-class IndexRecord(Struct, frozen=True):
+class IndexRecord(StoreRecord, frozen=True):
     """A registered index over one column of a table; `options` are JSON values by their names.
 
     `column` is the name when it was made: what counts is the field id. `disabled` says why nothing
@@ -93,72 +93,44 @@ class IndexRecord(Struct, frozen=True):
     table: str
     table_uuid: FileName
     kind: str
-    field_id: int
+    field_id: Int64
     column: str
-    created_ms: int
+    created_ms: Int64
     options: Mapping[str, Any] = field(default_factory=dict)
-    disabled: Later[str | None] = None
-    refresh: Later[str | None] = None
-
-    def to_json(self) -> Json:
-        """The record as JSON values."""
-        return _written(self)
-
-    @classmethod
-    def from_json(cls, raw: Json) -> IndexRecord:
-        """The inverse of `to_json`."""
-        return read_as(cls, raw)
+    disabled: str | None = None
+    refresh: str | None = None
 
 
-class CoveredFile(Struct, frozen=True):
-    """A data file as a segment was built from it; `deletes_key` stands for the deletes applied."""
+class CoveredFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A data file as a segment was built from it; `deletes_key` stands for the deletes applied.
+
+    A list in JSON, since there may be very many.
+    """
 
     path: str
-    sequence_number: int
+    sequence_number: Int64
     deletes_key: str
-    record_count: int
-    size_bytes: int
+    record_count: Int64
+    size_bytes: Int64
 
     @property
     def key(self) -> CoveredKey:
         """What makes two covered files the same rows."""
         return self.path, self.sequence_number, self.deletes_key
 
-    def to_json(self) -> list[Any]:
-        """The file as a JSON list, since there may be very many."""
-        return [
-            self.path,
-            self.sequence_number,
-            self.deletes_key,
-            self.record_count,
-            self.size_bytes,
-        ]
 
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> CoveredFile:
-        """The inverse of `to_json`."""
-        path, sequence_number, deletes_key, record_count, size_bytes = raw
-        return cls(
-            text_of(path),
-            whole_of(sequence_number),
-            text_of(deletes_key),
-            whole_of(record_count),
-            whole_of(size_bytes),
-        )
-
-
-class EdgeCount(Struct, frozen=True):
+class EdgeCount(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a build counted on one join edge; None is "not counted", never zero.
 
     `missing`: rows without a partner. `unique`: whether the dimension's key was unique.
     """
 
-    edge: int
-    missing: int | None
+    edge: Int64
+    missing: Int64 | None
     unique: bool | None
 
 
-class SegmentRecord(Struct, frozen=True):
+class SegmentRecord(StoreRecord, frozen=True):
     """The cube rows of one data file, or of several after a merge (then `inputs` isn't empty).
 
     `dimensions`: (occurrence, table uuid, snapshot id); `fields`: (table uuid, field id, type,
@@ -170,18 +142,18 @@ class SegmentRecord(Struct, frozen=True):
     `bundle` each file is of use by itself.
     """
 
-    id: int
-    cube_id: str
+    id: Int64
+    cube_id: FileName
     path: str
-    rows: int
-    bytes: int
+    rows: Int64
+    bytes: Int64
     files: tuple[CoveredFile, ...]
-    dimensions: tuple[tuple[int, str, int | None], ...] = ()
+    dimensions: tuple[tuple[Int64, str, Int64 | None], ...] = ()
     edges: tuple[EdgeCount, ...] = ()
-    fields: tuple[tuple[str, int, str, bool], ...] = ()
+    fields: tuple[tuple[str, Int64, str, bool], ...] = ()
     settings: Pairs = ()
-    format: int = 1
-    inputs: tuple[int, ...] = ()
+    format: Int64 = 1
+    inputs: tuple[Int64, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -189,52 +161,17 @@ class SegmentRecord(Struct, frozen=True):
         """Whether it's of use as long as any of its files is."""
         return BUNDLE in self.facts
 
-    def to_json(self) -> Json:
-        """The record as JSON values."""
-        return {
-            "id": self.id,
-            "cube_id": self.cube_id,
-            "path": self.path,
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "files": [file.to_json() for file in self.files],
-            "dimensions": [list(dimension) for dimension in self.dimensions],
-            "edges": [[edge.edge, edge.missing, edge.unique] for edge in self.edges],
-            "fields": [list(one) for one in self.fields],
-            "settings": [list(pair) for pair in self.settings],
-            "format": self.format,
-            "inputs": list(self.inputs),
-            "facts": dict(self.facts),
-        }
-
     @classmethod
     def from_json(cls, raw: Json, shared: dict[Any, Any] | None = None) -> SegmentRecord:
-        """The inverse of `to_json`; parts that many segments share are kept once, in `shared`."""
-        known = {} if shared is None else shared
-        dimensions = tuple(
-            (whole_of(o), text_of(u), _whole_or_none(s)) for o, u, s in raw["dimensions"]
-        )
-        edges = tuple(EdgeCount(whole_of(e), m, u) for e, m, u in raw["edges"])
-        fields = tuple(
-            (text_of(u), whole_of(i), text_of(t), bool(r)) for u, i, t, r in raw["fields"]
-        )
-        settings = _pairs(raw["settings"])
-        return cls(
-            id=whole_of(raw["id"]),
-            cube_id=known.setdefault(raw["cube_id"], name_of(raw["cube_id"])),
-            path=known.setdefault(raw["path"], text_of(raw["path"])),
-            rows=whole_of(raw["rows"]),
-            bytes=whole_of(raw["bytes"]),
-            files=tuple(CoveredFile.from_json(file) for file in raw["files"]),
-            # The kind is part of the key: tuples of different meaning may be equal, e.g. empty.
-            dimensions=known.setdefault(("dimensions", dimensions), dimensions),
-            edges=known.setdefault(("edges", edges), edges),
-            fields=known.setdefault(("fields", fields), fields),
-            settings=known.setdefault(("settings", settings), settings),
-            format=whole_of(raw["format"]),
-            inputs=tuple(whole_of(one) for one in raw["inputs"]),
-            facts=dict(raw["facts"]),
-        )
+        """The inverse of `to_json`; parts that many segments share are cached once, in `shared`."""
+        record = convert(raw, cls)
+        if not raw.keys() >= set(_SHARED):  # the defaults would make it valid for longer
+            raise ValueError("a segment doesn't say what it was built from")
+        if shared is None:
+            return record
+        parts = {name: getattr(record, name) for name in _SHARED}
+        # The name is part of the key: tuples of different meaning may be equal, e.g. empty.
+        return replace(record, **{k: shared.setdefault((k, v), v) for k, v in parts.items()})
 
 
 def artifacts_prefix(table_uuid: str, cube_id: str) -> str:
@@ -252,8 +189,8 @@ class BuildJob(Struct, frozen=True):
     table_uuid: FileName
     cube_id: FileName
     uri: str
-    started_ms: int
-    process: Later[str] = ""
+    started_ms: Int64
+    process: str = ""
 
     @property
     def prefix(self) -> str:
@@ -270,23 +207,3 @@ class BuildJob(Struct, frozen=True):
             "started_ms": self.started_ms,
             "process": self.process,
         }
-
-
-def _written(record: CubeRecord | DroppedCube | IndexRecord) -> Json:
-    """The fields as JSON values, without those of later releases that aren't set."""
-    found = {name: _plain(getattr(record, name)) for name in record.__struct_fields__}
-    return {name: value for name, value in found.items() if value is not None or name not in _LATER}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return [list(pair) for pair in value] if isinstance(value, tuple) else value
-
-
-def _whole_or_none(value: object) -> int | None:
-    return None if value is None else whole_of(value)
-
-
-def _pairs(raw: list[list[str]]) -> Pairs:
-    return tuple((text_of(name), text_of(value)) for name, value in raw)

@@ -14,12 +14,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import convert
 from msgspec.structs import replace
 
-from accelerator.common.records.json_codec import read_as
 from accelerator.common.redaction import redacted
 from accelerator.errors import (
     UNFIT,
@@ -28,6 +30,7 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.store.add_segments import Added, add_segments, holds
+from accelerator.store.files.copies import LocalCopies, is_remote
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles, local_folders, local_path, open_files
 from accelerator.store.files.names import strays
@@ -49,6 +52,7 @@ from accelerator.store.vacuum.retention import CountedFiles, Report, Retention
 if TYPE_CHECKING:
     from accelerator.store.vacuum.expiry import Unusable
 
+_FETCHES = 8  # artifacts that are copied side by side
 _Ended = TypeVar("_Ended", CubeRecord, IndexRecord, CubeRecord | None, IndexRecord | None)
 
 
@@ -64,8 +68,9 @@ class Store:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         now_ms: Callable[[], int] | None = None,
+        copies: LocalCopies | None = None,
     ) -> None:
-        self._files, self._read_only = files, read_only
+        self._files, self._read_only, self._copies = files, read_only, copies
         self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
         self._now_ms = now_ms or _now_ms
         self._registry = VersionedLog(
@@ -97,10 +102,17 @@ class Store:
         max_age_s: float = 0.0,
         read_only: bool = False,
         now_ms: Callable[[], int] | None = None,
+        copies: tuple[Path, int] | None = None,
     ) -> Store:
-        """The store under a path or URI; makes nothing, and asks nothing, until it's used."""
-        files = open_files(root, options)
-        return cls(files, max_age_s=max_age_s, read_only=read_only, now_ms=now_ms)
+        """The store under a path or URI; makes nothing, and asks nothing, until it's used.
+
+        `copies`: in which folder copies of an object store's segments are, and their bytes at most.
+        """
+        files, held = open_files(root, options), None
+        if copies is not None and is_remote(files):
+            folder, bytes_max = copies
+            held = LocalCopies(files, Path(os.path.realpath(folder)), bytes_max)
+        return cls(files, max_age_s=max_age_s, read_only=read_only, now_ms=now_ms, copies=held)
 
     @property
     def files(self) -> StoreFiles:
@@ -178,15 +190,10 @@ class Store:
         )
         return version
 
-    def update_cube(self, record: CubeRecord) -> RegistryVersion:
-        """Changes a registered cube; CubeNotFoundError if it was dropped or replaced meanwhile."""
-        self.check_writable()
-        return self._registry.commit(lambda registry: registry.with_update(record))
-
     def change_cube(self, name: str, cube_id: str = "", **changes: str | None) -> RegistryVersion:
-        """Changes only these facts of a cube, whatever others have changed; see `update_cube`.
+        """Changes only these facts of a cube, whatever others have changed.
 
-        With an id, of the cube of that id alone.
+        CubeNotFoundError if there's none of that name, or it isn't the one of the id given.
         """
         self.check_writable()
         return self._registry.commit(lambda one: one.with_cube_change(name, cube_id, **changes))
@@ -239,11 +246,6 @@ class Store:
         """Registers an index; a name in use raises IndexExistsError."""
         self.check_writable()
         return self._registry.commit(lambda registry: registry.with_index(record))
-
-    def update_index(self, record: IndexRecord) -> RegistryVersion:
-        """Changes a registered index; IndexNotFoundError if it was dropped or replaced."""
-        self.check_writable()
-        return self._registry.commit(lambda registry: registry.with_index_update(record))
 
     def change_index(self, name: str, index_id: str = "", **changes: str | None) -> RegistryVersion:
         """Changes only these facts of an index, whatever others have changed; as of a cube."""
@@ -412,13 +414,54 @@ class Store:
                 return False
         return True
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The local folders in which engines find artifacts, without a link on the way."""
+        own = local_folders(self._files.uri(""))
+        return own if self._copies is None else (str(self._copies.folder),)
+
+    def local(self, uri: str) -> str:
+        """The local path of an artifact; of an object store's that of its copy, `fetch`ed or not.
+
+        StoreError if it isn't under the root.
+        """
+        if self._copies is None:
+            return local_path(uri)
+        return str(self._copies.path(self._relative(uri)))
+
+    def fetch(self, uris: Iterable[str], check: Callable[[], None] = lambda: None) -> list[str]:
+        """The local paths of artifacts, each once and sorted; copies that lack are made first.
+
+        StoreError if one can't be copied, and errors of `check`, which any thread may call.
+        """
+        copies = self._copies
+        if copies is None:
+            return sorted({local_path(uri) for uri in uris})
+        paths = sorted({self._relative(uri) for uri in uris})
+        if not paths:
+            return []
+        with ThreadPoolExecutor(min(_FETCHES, len(paths)), "fetch") as pool:
+            return sorted(str(one) for one in pool.map(lambda p: copies.fetch(p, check), paths))
+
+    @contextmanager
+    def writing(self, uri: str) -> Iterator[str]:
+        """A local path to write a new artifact to; it's in the store once the block has ended."""
+        self.check_writable()
+        if self._copies is None:
+            path = Path(local_path(uri))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield str(path)
+            return
+        with self._copies.writing(self._relative(uri)) as draft:
+            yield str(draft)
+
+    def forget_copy(self, uri: str) -> bool:
+        """Deletes the local copy of an object store's artifact; whether there was one."""
+        return self._copies is not None and self._copies.forget(self._relative(uri))
+
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""
         return self._files.size(self._relative(uri))
-
-    def read_artifact(self, uri: str) -> bytes:
-        """All bytes of an artifact; FileNotFoundError where it's gone."""
-        return self._files.read(self._relative(uri))
 
     def read_range(self, uri: str, offset: int, length: int) -> bytes:
         """So many bytes of an artifact; fewer where it ends before, FileNotFoundError if gone."""
@@ -548,7 +591,7 @@ class Store:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = read_json(self._files.read(path).decode())
-            job = read_as(BuildJob, raw | {"uri": ""})
+            job = convert(raw | {"uri": ""}, BuildJob)
         except (FileNotFoundError, *UNFIT):
             return None
         # Its name says whose log it is; what it says of another's would end that one.

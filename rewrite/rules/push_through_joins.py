@@ -28,7 +28,6 @@ from rewrite.ir.expr import (
     transform,
 )
 
-FACT = 0
 """The place of the fact in a path; its dimensions follow."""
 STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "like"})
 """Operators that are NULL where the column beside constants is."""

@@ -149,7 +149,14 @@ def test_a_deep_one_is_an_error() -> None:
         from_json(deep)
 
 
-@pytest.mark.parametrize("data", [{}, {"format": 1}, {"format": 1, "tables": []}])
-def test_what_is_no_definition(data: Any) -> None:
-    with pytest.raises(ValueError, match="cube definition"):
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ({}, "format None"),
+        ({"format": 1}, "`tables`"),
+        ({"format": 1, "tables": []}, "length >= 1"),
+    ],
+)
+def test_what_is_no_definition(data: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
         from_dict(data)

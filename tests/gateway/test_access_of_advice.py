@@ -97,7 +97,7 @@ def test_texts_of_others_are_shown_only_to_who_may_see_them(acc):
                 )
                 assert [row.samples for row in found.items] == shown
         for wrong in ({}, {"log_of": 7}):
-            with pytest.raises((LookupError, TypeError)):
+            with pytest.raises((LookupError, ValueError)):
                 ApiCall.from_dict(call | wrong)
     finally:
         files.delete([path])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec import convert
 
 from accelerator.common.config.config import Config
 from accelerator.gateway.access.grants import UserAccess
@@ -84,7 +85,7 @@ def test_what_depends_on_more_than_tables_has_no_key(call, filling):
     class Reader:
         async def run(self, job, *, again, is_long):
             assert again and is_long
-            given = nodes.session_from_dict(job["client"])
+            given = convert(job["client"], nodes.ClientSession)
             read, words = read_text(job["text"], given)
             yield Frame("rows", {"metrics": {}, "read": read, "words": words})
 

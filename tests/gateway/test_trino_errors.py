@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator import errors
+from accelerator.common.records.as_dict import as_dict
 from accelerator.gateway.trino.errors import (
     _OF_SPARK,
     _OF_STATES,
@@ -86,7 +87,7 @@ def test_each_code_of_ours_has_a_name_of_trinos():
     ],
 )
 def test_names_and_numbers(error, name, number, type_):
-    found = failure(TrinoError.from_dict(json.loads(json.dumps(told(error).to_dict()))))
+    found = failure(TrinoError.from_dict(json.loads(json.dumps(as_dict(told(error))))))
     assert (found["errorName"], found["errorCode"]) == (name, number)
     assert type_ is None or found["errorType"] == type_
     assert found["failureInfo"]["type"] == type(error).__name__
@@ -131,5 +132,5 @@ def test_whatever_a_pipe_brings_is_an_error_that_clients_read(value):
 
 def test_what_is_told_comes_back():
     error = told(errors.StatementError("a", hint="b", at=place_of("abc", 1, 2), error_class="C"))
-    assert TrinoError.from_dict(error.to_dict()) == error
+    assert TrinoError.from_dict(as_dict(error)) == error
     assert name_of(error) == "SYNTAX_ERROR"

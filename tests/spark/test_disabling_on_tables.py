@@ -100,8 +100,7 @@ def test_one_cube_of_several(world: World) -> None:
 
 
 def enable(acc: Accelerator, cube: str) -> None:
-    record = acc.services.store.registry(fresh=True).cubes[cube]
-    acc.services.store.update_cube(replace(record, disabled=None))
+    acc.services.store.change_cube(cube, disabled=None)
 
 
 def test_an_index_that_leaves_out_too_much(world: World) -> None:

@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, field
 
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import UNFIT
 from rewrite.ir.expr import Aggregate, Column, Expr, walk
 from rewrite.ir.expr_json import from_json, to_json
@@ -26,7 +27,7 @@ EXPRESSION_FORMAT = 2
 class Field(Struct, frozen=True):
     """A column, by its field id and the name that it had when it was declared."""
 
-    field_id: int
+    field_id: int = field(name="id")
     name: str
 
 
@@ -88,20 +89,9 @@ class RelateColumn(Struct, frozen=True):
 
 def to_property(column: RelateColumn) -> str:
     """The property's value."""
-    path = [
-        {
-            "table": list(join.table),
-            "uuid": join.uuid,
-            "keys": [
-                {"of": key.of, "other": _told(key.other), "own": _told(key.own)}
-                for key in join.keys
-            ],
-        }
-        for join in column.path
-    ]
-    value: dict[str, Any] = {"version": FORMAT, "id": column.id, "path": path}
+    value: dict[str, Any] = {"version": FORMAT, "id": column.id, "path": as_dict(column.path)}
     if column.expression is None:
-        value["attribute"] = _told(column.attribute)
+        value["attribute"] = as_dict(column.attribute)
     else:
         value["version"] = EXPRESSION_FORMAT
         value["expression"] = to_json(column.expression)
@@ -116,12 +106,14 @@ def from_property(name: str, text: str) -> RelateColumn:
         if version not in (FORMAT, EXPRESSION_FORMAT):
             known = f"{FORMAT} or {EXPRESSION_FORMAT}"
             return _unreadable(name, f"its format version is {version}, not {known}")
-        path = tuple(_join(one, place) for place, one in enumerate(raw["path"]))
-        number = int(raw["id"])
+        path = convert(raw["path"], tuple[Join, ...])
+        number = convert(raw["id"], int)
+        for place, join in enumerate(path):
+            _check_keys(join, place)
         if not path or number >= 0:
             return _unreadable(name, "its property has no path, or an id that isn't its own")
         if version == FORMAT:
-            return RelateColumn(name, number, path, _field(raw["attribute"]))
+            return RelateColumn(name, number, path, convert(raw["attribute"], Field))
         expression = _expression(raw["expression"], len(path))
         return RelateColumn(name, number, path, NO_FIELD, expression=expression)
     except UNFIT as error:
@@ -141,17 +133,12 @@ def _unreadable(name: str, problem: str) -> RelateColumn:
     return RelateColumn(name, 0, (), NO_FIELD, problem)
 
 
-# Raw values are of any JSON type: `from_property` catches what doesn't fit.
-def _join(raw: dict[str, Any], place: int) -> Join:
-    keys = tuple(
-        RelateKeyColumn(int(k["of"]), _field(k["other"]), _field(k["own"])) for k in raw["keys"]
-    )
-    if not keys:
+def _check_keys(join: Join, place: int) -> None:
+    if not join.keys:
         raise ValueError("a join without a key")
     # The first dimension is reached from the fact alone, others from dimensions before them.
-    if not all(min(place, 1) <= key.of <= place for key in keys):
+    if not all(min(place, 1) <= key.of <= place for key in join.keys):
         raise ValueError("a key of a table that isn't before it")
-    return Join(tuple(map(str, raw["table"])), str(raw["uuid"]), keys)
 
 
 def _expression(raw: Any, dimensions: int) -> Expr:
@@ -167,11 +154,3 @@ def _expression(raw: Any, dimensions: int) -> Expr:
     if not found:
         raise ValueError("an expression without a column")
     return expr
-
-
-def _field(raw: dict[str, Any]) -> Field:
-    return Field(int(raw["id"]), str(raw["name"]))
-
-
-def _told(field: Field) -> dict[str, int | str]:
-    return {"id": field.field_id, "name": field.name}

@@ -16,8 +16,8 @@ from zlib import crc32
 
 from accelerator.common.lru_cache import Recent
 from accelerator.common.safe_files import open_file
-from accelerator.errors import EngineError
-from accelerator.store import SegmentRecord, Store, local_path
+from accelerator.errors import EngineError, StoreError
+from accelerator.store import SegmentRecord, Store
 from cubes.sql.build import SEGMENT
 
 CHECKSUM = "crc32"
@@ -52,7 +52,8 @@ def altered(
     """Those whose artifact is there, and isn't what was written or hasn't their cells.
 
     What isn't under the store isn't opened, and nothing is told of it: a store that others know
-    by another path has segments of theirs.
+    by another path has segments of theirs. A copy that isn't what was written is fetched anew, as
+    the object store's file may be.
 
     `anew`: files are read whatever was read of them, as a disk loses bits without a word.
     """
@@ -62,9 +63,10 @@ def altered(
         if not segment.rows:
             continue
         recorded = segment.facts.get(CHECKSUM)
-        file = local_path(segment.path), recorded if isinstance(recorded, str | None) else ""
+        file = segment.path, recorded if isinstance(recorded, str | None) else ""
         if file not in files:
-            files[file] = _cells(*file, anew=anew) if store.holds(segment.path) else None
+            held = store.holds(segment.path)
+            files[file] = _cells_of(store, *file, anew=anew) if held else None
         cells = files[file]
         if cells is not None and cells.get(segment.id) != segment.rows:
             found.append(segment)
@@ -78,6 +80,18 @@ def check(segments: Iterable[SegmentRecord], store: Store) -> None:
             f"{segment.path} isn't what was written: its checksum differs, or cells aren't there",
             hint="it's forgotten, and the next BUILD CUBE makes its cells anew",
         )
+
+
+def _cells_of(store: Store, uri: str, recorded: object, *, anew: bool) -> Mapping[int, int] | None:
+    """Counts as `_cells` does, in an artifact or in its copy."""
+    found = _cells(store.local(uri), recorded, anew=anew)
+    if found == {} and store.forget_copy(uri):
+        try:
+            (path,) = store.fetch([uri])
+            found = _cells(path, recorded, anew=anew)
+        except StoreError:
+            return None
+    return found
 
 
 def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | None:

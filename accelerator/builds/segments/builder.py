@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,10 +39,11 @@ from accelerator.engines.spark.lazy_engine import is_spark_installed, require_sp
 from accelerator.errors import (
     BuildError,
     EngineError,
+    StoreError,
     UnknownTableError,
 )
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.store import BuildJob, CubeRecord, SegmentRecord, local_path, segment_id
+from accelerator.store import BuildJob, CubeRecord, SegmentRecord, segment_id
 from cubes.coverage import Coverage, cover
 from cubes.definition import CubeDefinition, Edge, from_dict
 from cubes.match_result import Needs
@@ -119,15 +119,6 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         self._looked_at: set[int] = set()
         # A snapshot never changes, so what was counted on it holds for every cube.
         self._unique: dict[Hashable, bool] = {}
-
-    def check_store(self) -> None:
-        """BuildError where segments can't be written: an object store, in this release."""
-        root = self._config.store_root
-        if "://" in root and not root.startswith("file://"):
-            raise BuildError(
-                f"segments can't be written to {root} yet",
-                hint="set `store` to a folder; so far only metadata may be on an object store",
-            )
 
     def target(self, record: CubeRecord) -> CubeTarget:
         """The cube with its tables pinned now; columns under the names that they have now."""
@@ -344,7 +335,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         number = segment_id()
         if filled:
             ids = ", ".join(str(s.id) for s in filled)
-            scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
+            scan = parquet_scan(self._store.fetch(s.path for s in filled))
             source = f"(SELECT * FROM {scan} WHERE {SEGMENT} IN ({ids}))"
             select = merge_select(target.cube, source, number)
             self._copy(select, f"{job.uri}/merged.parquet", tag)
@@ -402,15 +393,15 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         with OpenJob(self._store, record) as open_job:
             job = open_job.job
             try:
+                scan = parquet_scan(self._store.fetch(s.path for s in filled))
                 check(filled, self._store)
                 if filled:
-                    scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
                     select = source.derivation.select(
                         scan, {s.id: ids[s.files[0].path] for s in filled}
                     )
                     self._copy(select, f"{job.uri}/cells.parquet", loop.tag)
                 written = inspect(self._store, self._duckdb, job)
-            except (DeclinedError, EngineError) as error:
+            except (DeclinedError, EngineError, StoreError) as error:
                 _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
                 return Built(record.name), frozenset()
             facts = {DERIVED_FROM: source.cube_id}
@@ -420,9 +411,8 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
 
     def _copy(self, select: str, uri: str, tag: str) -> None:
         """Writes what DuckDB makes of the SELECT."""
-        path = Path(local_path(uri))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._duckdb.execute(f"COPY ({select}) TO {text_literal(str(path))} {_MERGED}", tag=tag)
+        with self._store.writing(uri) as path:
+            self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {_MERGED}", tag=tag)
 
     def _job(
         self,
@@ -531,7 +521,8 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
             return here.missing(edges, files, ids, loop.tag)
 
         try:
-            here.write(files, ids, job, loop.tag)
+            with self._store.writing(f"{job.uri}/cells.parquet") as path:
+                here.write(files, ids, path, loop.tag)
             loop.check()
             written = inspect(self._store, self._duckdb, job)
             return written, _counts(begun, written, missing)

@@ -7,7 +7,6 @@ What isn't proven to be the same raises DeclinedError, and Spark makes it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -15,7 +14,6 @@ from accelerator.engines.duckdb.engine import DuckDBEngine, text_literal
 from accelerator.engines.duckdb.table_scan import FileNumberColumn, table_scan, with_scans
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.planning.sources.duckdb_text import check_columns, some_column
-from accelerator.store import BuildJob, local_path
 from cubes.definition import CubeDefinition, Edge
 from cubes.may_raise import unsafe
 from cubes.sql.build import OWN_SEGMENT, missing_select, sorted_cells, unique_select
@@ -56,14 +54,12 @@ class InProcess:
         return sum(table.size_bytes for table in self._pinned[1:])
 
     def write(
-        self, files: Sequence[LiveFile], segments: Mapping[str, int], job: BuildJob, tag: str
+        self, files: Sequence[LiveFile], segments: Mapping[str, int], path: str, tag: str
     ) -> None:
-        """Writes the cells of these files, each as its own segment, into one file of the job."""
+        """Writes the cells of these files, each as its own segment, into one local file."""
         scans, tables = self._sources(files, segments, tag)
-        path = Path(local_path(f"{job.uri}/cells.parquet"))
-        path.parent.mkdir(parents=True, exist_ok=True)
         select = with_scans(scans, self._cells)
-        copy = f"COPY ({select}) TO {text_literal(str(path))} {self._options}"
+        copy = f"COPY ({select}) TO {text_literal(path)} {self._options}"
         self._duckdb.execute(copy, tables, tag=tag)
 
     def is_unique(self, edge: Edge, tag: str) -> bool:

@@ -11,7 +11,7 @@ from accelerator.artifacts.segments.checksums import checksum
 from accelerator.artifacts.segments.records import WrittenSegment
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, path_list
 from accelerator.errors import BuildError
-from accelerator.store import BuildJob, Store, local_path
+from accelerator.store import BuildJob, Store
 from cubes.sql.build import SEGMENT
 
 
@@ -20,8 +20,8 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: BuildJob) -> dict[int, Writ
     sizes = {u: n for u, n in store.artifacts(job).items() if u.endswith(".parquet")}
     if not sizes:
         return {}
-    uris = {local_path(u): u for u in sizes}
-    paths = sorted(uris)
+    paths = store.fetch(sizes)
+    uris = {store.local(u): u for u in sizes}
     sql = (
         f"SELECT filename, {SEGMENT} AS id, COUNT(*) AS cells, CAST(SUM(s0) AS BIGINT) AS n"
         f" FROM {parquet_scan(paths, named=True)} GROUP BY ALL"

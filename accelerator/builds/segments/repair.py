@@ -36,12 +36,12 @@ def unreadable_segments(
     """Ids of segments whose file is there and can't be read, or isn't what was written."""
     filled = [s for s in segments if s.rows]
     broken = {s.path for s in altered(filled, store)}
-    broken |= {p for p in {s.path for s in filled} - broken if not _is_readable(duckdb, p)}
+    others = {s.path for s in filled if store.holds(s.path)} - broken
+    broken |= {path for path in others if not _is_readable(duckdb, store.local(path))}
     return [s.id for s in filled if s.path in broken]
 
 
-def _is_readable(duckdb: DuckDBEngine, uri: str) -> bool:
-    path = local_path(uri)
+def _is_readable(duckdb: DuckDBEngine, path: str) -> bool:
     try:
         if not Path(path).is_file():
             return True  # a build finds that out, or the store is elsewhere now

@@ -116,6 +116,17 @@ class Config(Settings):
         "Credentials are better left to the environment.",
         reaches_out=True,
     )
+    segment_cache_folder: TextOrNone = setting(
+        None,
+        "Local folder for copies of an object store's segments, which DuckDB reads; it may be"
+        " deleted at any time. By default `accelerator/segments` in the user's folder for caches.",
+        reaches_out=True,
+    )
+    segment_cache_bytes: Whole = setting(
+        16 * _GIB,
+        "So much of that folder's disk; what was used longest ago goes first. A larger segment file"
+        " isn't read in process.",
+    )
     store_read_only: Switch = setting(
         False, "Answer from cubes but never build, merge or drop any."
     )

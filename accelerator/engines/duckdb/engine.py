@@ -1,8 +1,8 @@
 """DuckDB in process: answers what is small after rewriting, merges and inspects segments.
 
 One in-memory database per session, one cursor per thread. It's locked before the first statement:
-it reads and writes the folders that it was made for and its spill folder, nothing else, loads no
-extension, and runs one statement a call.
+it reads and writes the folders that it was made for, checked folders of tables and its spill
+folder, nothing else, loads no extension, and runs one statement a call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -37,6 +37,7 @@ from accelerator.engines.duckdb.result_limit import HeldRows
 from accelerator.engines.duckdb.segment_cache import HotSegments
 from accelerator.engines.duckdb.spill import Spill
 from accelerator.engines.duckdb.table_cache import KeptRows
+from accelerator.engines.duckdb.table_folders import TableFiles, TableFolders
 from accelerator.engines.sketch_functions import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError, MemoryExceededError, RowRaisedError
 from accelerator.iceberg.errors import NeedsSparkError
@@ -91,6 +92,7 @@ class DuckDBEngine:
         rows_bytes: what statements may hold as Arrow rows together, those that it reads beside its
             own scans and large answers.
         folders: local ones, below which it may read and write.
+        private: files and folders that no table's location may contain or lie in.
         spill_folder: where intermediate results go that memory doesn't hold, in a folder of its
             own that `spill` promises of; None for the system's folder for such files.
         spill_bytes: at most so many of them; a statement that needs more fails.
@@ -104,11 +106,12 @@ class DuckDBEngine:
         cache_bytes: int = 0,
         rows_bytes: int = NO_MAX,
         folders: Sequence[str] = (),
+        private: Sequence[str] = (),
         spill_folder: str | None = None,
         spill_bytes: int = SPILL_BYTES,
     ) -> None:
         self._settings = {"threads": threads, "memory": memory}
-        self._folders, self._spill_bytes = tuple(folders), spill_bytes
+        self._folders, self._spill_bytes = TableFolders(folders, private), spill_bytes
         self._spill_folder = spill_folder
         self._spill: Spill | None = None
         self._root: duckdb.DuckDBPyConnection | None = None
@@ -118,6 +121,8 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._has_functions = self._ending = False
         self._objects = ObjectScans(self.check, self._serve_objects)
+        self._object_files: AbstractFileSystem | None = None
+        self._opened = self._closed = 0
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
         self.tested = Recent[str]()
@@ -141,9 +146,9 @@ class DuckDBEngine:
         MemoryExceededError is raised once they have more, or more than the work may hold; `hold` is
         told of each batch in its place.
         """
-        cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
+        cursor = self._cursor()
         with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             if bytes_max is not None:
                 relation = cursor.sql(_single(cursor, sql))
@@ -167,13 +172,13 @@ class DuckDBEngine:
         if "acc_" in sql:
             self._define_functions()
         self._check_ending()
-        root = self._open()
-        cursor, reader = root.cursor(), None
+        closed = self._closed
+        cursor, reader = self._open().cursor(), None
         try:
             for name, table in (tables or {}).items():
                 cursor.register(name, table)  # until the cursor is closed
             while True:
-                if self._root is not root:
+                if self._closed != closed:
                     raise EngineError("the session was closed", hint="open another one")
                 with self._tracked(cursor, tag), self._failing(tag):
                     if reader is None:
@@ -188,10 +193,21 @@ class DuckDBEngine:
                 reader.close()
             cursor.close()
 
-    def may_read(self, path: str) -> bool:
-        """Whether a local file lies in a folder that it may read, by its path alone."""
-        plain = "/../" not in path and "/./" not in path
-        return plain and any(path.startswith(f"{folder}/") for folder in self._folders)
+    def files_of(self, locations: Sequence[str]) -> TableFiles:
+        """Returns which local files it may read of a table with these locations.
+
+        Nothing can be allowed in a database that is open. So a new location opens another one for
+        what runs from now on; the old one goes with the last statement that runs in it.
+        """
+        with self._lock:
+            files, is_more = self._folders.of(locations)
+            is_more = is_more and self._root is not None
+            if is_more:
+                # Other threads' cursors that are idle go with it.
+                self._root, self._local = None, threading.local()
+        if is_more:
+            self.hot.forget()
+        return files
 
     def objects(self, tag: str) -> TagObjects:
         """Returns the paths and the byte count for objects that the work of that tag reads."""
@@ -205,9 +221,9 @@ class DuckDBEngine:
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
     ) -> None:
         """Runs a statement without an answer (COPY). `tables` as of `run`."""
-        cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
+        cursor = self._cursor()
         with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             cursor.execute(_single(cursor, sql))
 
@@ -253,6 +269,8 @@ class DuckDBEngine:
             time.sleep(_AGAIN_S)
         with self._lock:
             root, self._root = self._root, None
+            self._closed += 1
+            self._has_functions = False
             spill, self._spill = self._spill, None
         if root is not None:
             root.close()
@@ -299,10 +317,12 @@ class DuckDBEngine:
             raise why from error
 
     def _serve_objects(self, files: AbstractFileSystem) -> None:
-        """Lets DuckDB open objects, through that file system."""
+        """Lets DuckDB open objects through that file system, in later databases too."""
         root = self._open()
-        if PROTOCOL not in root.list_filesystems():
-            root.register_filesystem(files)
+        with self._lock:
+            self._object_files = files
+            if PROTOCOL not in root.list_filesystems():
+                root.register_filesystem(files)
 
     def _check_ending(self) -> None:
         if self._ending:
@@ -330,13 +350,17 @@ class DuckDBEngine:
                 if self._settings["memory"]:
                     root.execute("SET memory_limit = ?", [f"{self._settings['memory']}B"])
                 self._lock_down(root)
+                if self._object_files is not None:
+                    root.register_filesystem(self._object_files)
+                if self._has_functions:
+                    _define_functions(root)
                 self._root = root
             return self._root
 
     def _lock_down(self, root: duckdb.DuckDBPyConnection) -> None:
         """Nothing can be set afterwards: of the folders and limits none could be while locked."""
         try:
-            self._spill = Spill(self._spill_folder)
+            self._spill = self._spill or Spill(self._spill_folder)
         except OSError as error:
             root.close()
             raise EngineError(
@@ -344,12 +368,16 @@ class DuckDBEngine:
                 hint="set duckdb_spill_folder to a folder that you may write to",
             ) from error
         # Patterns are compared as they're written, and `path_list` writes them.
-        patterns = {_literally(folder) for folder in self._folders}
-        folders = {*self._folders, *patterns, self._spill.path, OBJECTS_FOLDER}
-        allowed = ", ".join(map(text_literal, folders))
+        folders = {*self._folders.own, *self._folders.tables}
+        patterns = set(map(_literally, folders))
+        allowed = ", ".join(
+            map(text_literal, {*folders, *patterns, self._spill.path, OBJECTS_FOLDER})
+        )
+        self._opened += 1  # two databases can't share a folder for what they spill
+        spill = f"{self._spill.path}/{self._opened}"
         for setting in (
             f"allowed_directories = [{allowed}]",
-            f"temp_directory = {text_literal(self._spill.path)}",
+            f"temp_directory = {text_literal(spill)}",
             f"max_temp_directory_size = '{self._spill_bytes}B'",
             "autoinstall_known_extensions = false",
             "autoload_known_extensions = false",
@@ -363,27 +391,31 @@ class DuckDBEngine:
     def _define_functions(self) -> None:
         root = self._open()
         with self._lock:
-            if self._has_functions:
-                return
-            for name, function in FUNCTIONS.items():
-                root.create_function(
-                    name,
-                    _counted(function),
-                    [duckdb.type(t) for t in (function.argument, *function.more)],
-                    duckdb.type(function.result),
-                    type=PythonUDFType.ARROW,
-                    null_handling=FunctionNullHandling.SPECIAL,
-                )
-            for name in OURS:
-                root.create_function(
-                    f"acc_{name}",
-                    partial(_test, name),
-                    [duckdb.type("VARCHAR")] * 2,
-                    duckdb.type("BOOLEAN"),
-                    type=PythonUDFType.ARROW,
-                    null_handling=FunctionNullHandling.SPECIAL,
-                )
-            self._has_functions = True
+            if not self._has_functions:
+                _define_functions(self._root or root)
+                self._has_functions = True
+
+
+@cache
+def _functions() -> Sequence[tuple[str, Callable[..., Any], Sequence[str], str]]:
+    """Name, function, its parameters' types and its result's. DuckDB doesn't keep them alive."""
+    ours = [(f"acc_{name}", partial(_test, name), ["VARCHAR"] * 2, "BOOLEAN") for name in OURS]
+    return [
+        *((n, _counted(f), [f.argument, *f.more], f.result) for n, f in FUNCTIONS.items()),
+        *ours,
+    ]
+
+
+def _define_functions(root: duckdb.DuckDBPyConnection) -> None:
+    for name, function, parameters, result in _functions():
+        root.create_function(
+            name,
+            function,
+            list(map(duckdb.type, parameters)),
+            duckdb.type(result),
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class ObjectScans:
             from accelerator.engines.duckdb.object_file_system import ObjectFileSystem
 
             self._system = ObjectFileSystem(self)
-        self._serve(self._system)
+            self._serve(self._system)
         name = hashlib.sha256(repr(file.identity).encode()).hexdigest()[:32]
         self._files.put(name, file)  # with the newest credentials
         return f"{OBJECTS_FOLDER}{self.lane(tag).number}/{name}.parquet"

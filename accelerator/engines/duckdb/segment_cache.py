@@ -12,6 +12,7 @@ whatever fails here, the files themselves are read.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -61,7 +62,7 @@ class HotSegments:
         self._one_at_a_time = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._loader: duckdb.DuckDBPyConnection | None = None
-        self._attached = False
+        self._attached: weakref.ref[duckdb.DuckDBPyConnection] | None = None
         self._closed = False
 
     def table(self, copy: Copy) -> str | None:
@@ -85,6 +86,11 @@ class HotSegments:
             thread.start()
             self._threads.append(thread)
         return None
+
+    def forget(self) -> None:
+        """Begins anew without copies: `connect` gives another database from now on."""
+        with self._lock:
+            self._entries.clear()
 
     def close(self) -> None:
         """Makes no more copies, and stops the one that is being made."""
@@ -124,14 +130,15 @@ class HotSegments:
     @contextmanager
     def _loading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor that `close` interrupts."""
-        cursor = self._connect().cursor()
+        root = self._connect()
+        cursor = root.cursor()
         with self._lock:
             if self._closed:
                 raise duckdb.InterruptException("closed")
             self._loader = cursor
-            if not self._attached:
+            if self._attached is None or self._attached() is not root:
                 cursor.execute("ATTACH ':memory:' AS hot (COMPRESS)")
-                self._attached = True
+                self._attached = weakref.ref(root)
         try:
             yield cursor
         finally:

@@ -67,8 +67,8 @@ def table_scan(
         return _in_arrow(pinned, names, files, name, numbered, hold, engine.objects(tag).count)
     from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
 
-    objects = engine.objects(tag)
-    found = by_ids(pinned, names, files, engine.may_read, lambda: engine.check(tag), objects)
+    readable, objects = engine.files_of(pinned.locations), engine.objects(tag)
+    found = by_ids(pinned, names, files, readable.may_read, lambda: engine.check(tag), objects)
     if len(found.others) == len(files):
         return _in_arrow(pinned, names, files, name, numbered, hold, objects.count)
     tables: dict[str, pa.Table] = {}

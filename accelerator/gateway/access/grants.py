@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct, convert
 
-from accelerator.errors import UNFIT, ConfigError
+from accelerator.common.records.as_dict import as_dict
+from accelerator.errors import ConfigError
 from accelerator.gateway.access.name_patterns import LENGTH_MAX, Glob, Levels, broad, narrow
 from rewrite.identifiers.qualified_name import joined
 from rewrite.text.printable import one_line
@@ -34,7 +35,6 @@ KINDS_OF: Mapping[Action, tuple[Kind, ...]] = {
 """What each action can be done to."""
 _SEEN: tuple[Action, ...] = ("read", "write", "change")
 _PARTS: Mapping[Kind, int] = {"table": 3, "cube": 1, "index": 1, "user": 1, "gateway": 0}
-_FORMAT = 1
 _GRANTS_MAX = 20_000
 _SHOWN_MAX = 200
 
@@ -67,13 +67,13 @@ class Object(Struct, frozen=True):
 GATEWAY = Object("gateway")
 
 
-class Grant(Struct, frozen=True, order=True):
-    """One action on all objects of a pattern, allowed or denied."""
+class Grant(Struct, frozen=True, order=True, array_like=True, forbid_unknown_fields=True):
+    """One action on all objects of a pattern, allowed or denied; a list in JSON."""
 
     effect: Effect
     action: Action
     kind: Kind
-    pattern: tuple[str, ...]
+    pattern: tuple[Annotated[str, Meta(min_length=1, max_length=LENGTH_MAX)], ...]
 
 
 class _Rule:
@@ -179,51 +179,33 @@ class UserAccess(Struct, frozen=True, dict=True):
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        grants = [[g.effect, g.action, g.kind, list(g.pattern)] for g in self.grants]
-        return {"format": _FORMAT, "everything": self.everything, "grants": grants}
+        """Returns JSON values."""
+        return {"format": 1, "everything": self.everything, "grants": as_dict(self.grants)}
 
     @classmethod
     def from_json(cls, raw: object) -> UserAccess:
-        """The inverse of `to_json`; ConfigError for whatever else it's given."""
+        """The inverse of `to_json`; ConfigError for any other value."""
         try:
-            return cls._read(raw)
-        except UNFIT as error:
+            return cls._checked(convert(raw, _AccessMessage))
+        except ValueError as error:
             raise ConfigError(
                 f"rules of access can't be read: {type(error).__name__}",
                 hint="one release writes them and the same one reads them",
             ) from error
 
     @classmethod
-    def _read(cls, raw: object) -> UserAccess:
-        if not isinstance(raw, dict) or set(raw) != {"format", "everything", "grants"}:
-            raise ValueError("other keys")
-        everything, grants = raw["everything"], raw["grants"]
-        if raw["format"] != _FORMAT or isinstance(raw["format"], bool):
-            raise ValueError("another format")
-        if not isinstance(everything, bool) or not isinstance(grants, list):
-            raise TypeError("other types")
-        if len(grants) > _GRANTS_MAX or (everything and grants):
-            raise ValueError("rules beside everything, or too many")
-        read = tuple(map(_grant, grants))
-        if everything:
-            return cls.all()
-        if read != tuple(sorted(set(read))):
+    def _checked(cls, read: _AccessMessage) -> UserAccess:
+        if read.everything and read.grants:
+            raise ValueError("rules beside everything")
+        if read.grants != tuple(sorted(set(read.grants))):
             raise ValueError("rules that aren't in order")
-        return cls(read)
+        for one in read.grants:
+            if one.kind not in KINDS_OF[one.action] or len(one.pattern) != _PARTS[one.kind]:
+                raise ValueError("a rule of a kind that its action hasn't, or of other parts")
+        return cls(read.grants, read.everything)
 
 
-def _grant(raw: object) -> Grant:
-    if not isinstance(raw, list):
-        raise TypeError("a rule that is no list")
-    effect, action, kind, pattern = raw
-    if not all(isinstance(one, str) for one in (effect, action, kind)):
-        raise TypeError("a word that is no text")
-    if effect not in get_args(Effect) or kind not in KINDS_OF.get(action, ()):
-        raise ValueError("a word that isn't known")
-    if not isinstance(pattern, list) or len(pattern) != _PARTS[kind]:
-        raise ValueError("a pattern of other parts")
-    for part in pattern:
-        if not isinstance(part, str) or not 0 < len(part) <= LENGTH_MAX:
-            raise ValueError("a part of a pattern")
-    return Grant(effect, action, kind, tuple(pattern))
+class _AccessMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    format: Literal[1]
+    everything: bool
+    grants: Annotated[tuple[Grant, ...], Meta(max_length=_GRANTS_MAX)]

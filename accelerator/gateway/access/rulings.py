@@ -5,13 +5,12 @@ The worker collects them by `noting` while it answers; the checks in that thread
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
-from accelerator.errors import UNFIT
 from accelerator.gateway.access.grants import Object
 
 _RULINGS_MAX = 1_000
@@ -39,25 +38,16 @@ class Rulings(Struct):
     def from_dict(cls, given: object) -> Rulings:
         """The inverse of `to_dict`; nothing was ruled if it's something else."""
         try:
-            return cls._read(given)
-        except UNFIT:
+            read = convert(given, _RulingsMessage)
+        except ValueError:
             return cls()
-
-    @classmethod
-    def _read(cls, given: object) -> Rulings:
-        if not isinstance(given, dict):
-            raise TypeError("no object")
-        refused = given["refused"]
-        return cls(
-            dict.fromkeys(_pair(one) for one in given["allowed"]),
-            None if refused is None else _pair(refused),
-            int(given.get("more", 0)),
-        )
+        return cls(dict.fromkeys(read.allowed), read.refused, read.more)
 
 
-def _pair(given: Sequence[object]) -> Pair:
-    action, object = given
-    return str(action), str(object)
+class _RulingsMessage(Struct, frozen=True):
+    allowed: tuple[Pair, ...]
+    refused: Pair | None
+    more: int = 0
 
 
 _open: ContextVar[Rulings | None] = ContextVar("rulings", default=None)

@@ -171,7 +171,6 @@ class AdmissionSlot:
     buckets: tuple[_Bucket, ...] = field(repr=False)
     turn: asyncio.Future[None] = field(repr=False)
     runs: bool = False
-    waited_s: float = 0.0
     _position: Callable[[AdmissionSlot], int] = field(repr=False, default=lambda _slot: 0)
 
     @property
@@ -412,7 +411,6 @@ class Admission:
             bucket.running += 1
             bucket.memory += slot.memory
         slot.runs = True
-        slot.waited_s = self._clock() - slot.asked_at
         slot.turn.set_result(None)
 
     def _leave(self, slot: AdmissionSlot) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from accelerator.common.config.config import Config
 from accelerator.common.lru_cache import Recent, text_weight
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.access.rulings import Rulings
@@ -142,7 +143,7 @@ class Answering:
 
         `login` is the user whose turn it takes.
         """
-        client = nodes.session_to_dict(statement.client)
+        client = as_dict(statement.client)
         job: Header = {"text": statement.sql, "client": client, "login": login}
         async with aclosing(self._pool.run(job, again=True, is_long=True)) as frames:
             async for frame in frames:

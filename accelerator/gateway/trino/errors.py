@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from accelerator.common.records.as_dict import as_dict
 from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.spark_errors import spark_error, without_stack
@@ -271,10 +270,6 @@ class TrinoError(Struct, frozen=True):
     column: int | None = None
     error_class: str = ""
     kind: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the fields for a message to another process."""
-        return as_dict(self)
 
     @classmethod
     def from_dict(cls, value: object) -> TrinoError:

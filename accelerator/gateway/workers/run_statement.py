@@ -16,7 +16,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from accelerator.common.statement_metrics import Metrics
@@ -94,12 +94,6 @@ def _given(facts: Mapping[str, Any]) -> Given:
     )
 
 
-def _text(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise ValueError("a user's name is none")
-    return value
-
-
 class Telling(Struct):
     """Says if the plan and its reasons are hidden from the user who asked the statement."""
 
@@ -130,18 +124,18 @@ class StatementJob:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> StatementJob:
-        """Of a message; LookupError, TypeError or ValueError for what is none."""
+        """Reads a message; LookupError, TypeError or ValueError if it isn't one."""
         access = UserAccess.from_json(given["access"])
         return cls(
             nodes.from_dict(given),
-            nodes.session_from_dict(given["client"]),
+            convert(given["client"], nodes.ClientSession),
             access,
             float(given["timeout_s"]),
             bool(given["accelerate"]),
             _given(given["facts"]),
             Telling(not access.everything),  # until more is known
             for_patterns=bool(given.get("for_patterns")),
-            log_of=_text(given["log_of"]),
+            log_of=convert(given["log_of"], str | None),
         )
 
 

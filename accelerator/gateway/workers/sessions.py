@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
@@ -40,8 +40,11 @@ class _IdleSession(Struct):
 class Sessions:
     """Threads share them."""
 
-    def __init__(self, config: Config, *, spark: bool, zones_max: int) -> None:
-        """If `spark` is false, no session starts Spark."""
+    def __init__(
+        self, config: Config, *, spark: bool, zones_max: int, private: Sequence[str] = ()
+    ) -> None:
+        """If `spark` is false, no session starts Spark. `private` are the gateway's own files."""
+        self._private = tuple(private)
         # What they are asked is for the gateway to log: it knows who has asked, and for how long.
         self._config = config.model_copy(update={"query_log": False})
         self._spark, self._max = spark, max(1, zones_max)
@@ -106,7 +109,8 @@ class Sessions:
             config = config.model_copy(
                 update={"session_time_zone": zone, "spark_conf": conf, "memory_bytes_max": memory}
             )
-        return open_loaded(config, source=None if self._spark else elsewhere())
+        source = None if self._spark else elsewhere()
+        return open_loaded(config, source=source, private=self._private)
 
     @property
     def spark_started(self) -> bool:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
+from msgspec import convert
 
 from accelerator.common.config.config import Config
 from accelerator.common.records.as_dict import as_dict
@@ -130,7 +131,7 @@ class _DaemonWatch:
 
     def vacuumed(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         """See `daemon.RoundWatch`."""
-        self._tell({"vacuumed": done.to_dict(), "lines": [as_dict(line) for line in lines]})
+        self._tell({"vacuumed": as_dict(done), "lines": [as_dict(line) for line in lines]})
 
     def ended(self, done: FinishedRound) -> None:
         """See `daemon.RoundWatch`."""
@@ -138,11 +139,11 @@ class _DaemonWatch:
 
     def refreshed(self, done: Refreshed) -> None:
         """See `refresh.service.RefreshWatch`."""
-        self._tell({"refreshed": done.to_dict()})
+        self._tell({"refreshed": as_dict(done)})
 
     def advised(self, done: Advised) -> None:
         """A run of the advisor ended."""
-        self._tell({"advised": done.to_dict()})
+        self._tell({"advised": as_dict(done)})
 
     def lags(self, lags: Mapping[str, float]) -> None:
         """See `refresh.service.RefreshWatch`; told where anything is behind, or was."""
@@ -169,12 +170,14 @@ class _Worker:
         try:
             os.nice(order["niceness"])
             config = Config(**order["config"])
-            self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
+            self._sessions = Sessions(
+                config, spark=order["spark"], zones_max=order["zones"], private=order["private"]
+            )
             self._asking = Asking(order["gateway"])
             with self._sessions.using():
                 pass
         except (AcceleratorError, MemoryError, OSError) as error:
-            self._send({"kind": "failed", "error": told(error).to_dict()})
+            self._send({"kind": "failed", "error": as_dict(told(error))})
             return False
         self._threads = ThreadPoolExecutor(
             order["threads"], thread_name_prefix="statement", initializer=report_overflows
@@ -293,7 +296,7 @@ class _Worker:
 
     def _read(self, number: int, job: Header) -> None:
         """Reports what a long text asks for, and the words under which its answer is cached."""
-        read, words = read_text(job["text"], nodes.session_from_dict(job["client"]))
+        read, words = read_text(job["text"], convert(job["client"], nodes.ClientSession))
         about: Header = {"metrics": {}, "read": read, "words": words}
         self._send({"kind": "rows", "id": number, **about})
 
@@ -334,7 +337,7 @@ class _Worker:
                     tell_advice=watch.advised,
                 )
         except (AcceleratorError, OSError) as error:
-            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+            self._send({"kind": "error", "id": number, "error": as_dict(told(error))})
 
     def _keeping(
         self, number: int, session: Accelerator, telling: Telling
@@ -386,7 +389,7 @@ class _Worker:
 
 
 def _failure(number: int, error: BaseException, rulings: Rulings) -> Header:
-    about = {"error": told(error).to_dict(), "rulings": rulings.to_dict()}
+    about = {"error": as_dict(told(error)), "rulings": rulings.to_dict()}
     return {"kind": "error", "id": number, **about}
 
 

@@ -12,9 +12,16 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from accelerator.common.cache_folder import trim
 from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifests.cache_file import Identity, file_of, read_file, trim, write_file
+from accelerator.iceberg.manifests.cache_file import (
+    SUFFIX,
+    Identity,
+    file_of,
+    read_file,
+    write_file,
+)
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.reader import read_manifest
@@ -118,7 +125,7 @@ class ManifestCache:
             if self._written * _SHARE < self._folder_bytes:
                 return
             self._written = 0
-        trim(folder, self._folder_bytes)
+        trim(folder, SUFFIX, self._folder_bytes)
 
     def _account(self, identity: Identity, entry: _CachedManifest) -> None:
         """Brings the entry's size up to date; it goes where it couldn't be decoded, or kept."""

@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from msgspec import Struct
 
+from accelerator.common.cache_folder import touch
 from accelerator.common.safe_files import open_file
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
@@ -38,8 +38,7 @@ from accelerator.iceberg.manifests.manifest_file import ManifestFile
 FORMAT = 2
 _MAGIC = b"LAMANIF2"  # ends in the format
 _ALIGN = 64
-_SUFFIX = ".columns"
-_DRAFT_S = 3600  # a draft that is older has no writer any more
+SUFFIX = ".columns"
 _DIGEST_BYTES = 16
 _TRAILER_BYTES = 8 + _DIGEST_BYTES + len(_MAGIC)
 _OBJECT_BYTES = 320  # what Python keeps of a section, about
@@ -69,8 +68,8 @@ class Identity(Struct, frozen=True):
 
 
 def file_of(folder: Path, identity: Identity) -> Path:
-    """Where the manifest's columns are kept."""
-    return folder / f"{_digest(identity.path.encode()).hex()}{_SUFFIX}"
+    """Returns the path of the manifest's columns."""
+    return folder / f"{_digest(identity.path.encode()).hex()}{SUFFIX}"
 
 
 def write_file(folder: Path, identity: Identity, columns: ManifestColumns) -> bool:
@@ -116,38 +115,8 @@ def read_file(
             return None
     except (KeyError, OSError, TypeError, ValueError):
         return None
-    _touch(path)
+    touch(path)
     return ManifestColumns(count, field_ids, _FileColumns(count, sections, path, decode), deletes)
-
-
-def trim(folder: Path, bytes_max: int) -> None:
-    """Deletes files, those used longest ago first, until the folder holds no more than that.
-
-    What a dead writer left behind goes as well. Whoever misses a file decodes its manifest anew.
-    """
-    now, total, found = time.time(), 0, []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                status = entry.stat()
-                if "#" in entry.name and now - status.st_mtime > _DRAFT_S:
-                    Path(entry.path).unlink()
-                elif entry.name.endswith(_SUFFIX):
-                    total += status.st_size
-                    found.append((status.st_mtime, status.st_size, entry.path))
-    for _, size, path in sorted(found):
-        if total <= bytes_max:
-            return
-        with suppress(OSError):
-            Path(path).unlink()
-            total -= size
-
-
-def _touch(path: Path) -> None:
-    """Notes that the file was used, to within an hour."""
-    with suppress(OSError):
-        if time.time() - path.stat().st_mtime > _DRAFT_S:
-            os.utime(path)
 
 
 def encode(identity: Identity, columns: ManifestColumns) -> bytes:

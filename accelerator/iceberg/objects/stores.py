@@ -57,6 +57,16 @@ def bucket_and_key(location: str) -> tuple[str, str] | None:
     return None if {"", ".", ".."} & set(key.split("/")) else (bucket, key)
 
 
+def why_unread(location: str, properties: Mapping[str, str]) -> str | None:
+    """Returns why PyIceberg has to read the object at that location; None if obstore does."""
+    scheme = location.partition("://")[0]
+    if scheme not in SCHEMES:
+        return f"{scheme} isn't tried with obstore"
+    if bucket_and_key(location) is None:
+        return f"obstore can't name the key of {location}"
+    return _unreached(properties)
+
+
 def open_bucket(name: str, properties: Mapping[str, str]) -> Bucket | str:
     """The bucket, or why PyIceberg has to reach it."""
     why = _unreached(properties)

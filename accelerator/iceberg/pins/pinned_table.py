@@ -23,6 +23,7 @@ from accelerator.iceberg.pins.named_table import Loaded
 from accelerator.iceberg.state_cache import Listings
 from accelerator.iceberg.statistics.sketches import Sketched, TableSizes, sketched, table_sizes
 from accelerator.iceberg.tables.data_file import LiveFile
+from accelerator.iceberg.tables.locations import table_locations
 from accelerator.iceberg.tables.partition_specs import (
     Identity,
     PartitionField,
@@ -101,6 +102,11 @@ class PinnedTable:
     def location(self) -> str:
         """The table's base location."""
         return self.metadata.location
+
+    @cached_property
+    def locations(self) -> tuple[str, ...]:
+        """The folders in which the metadata places data files, earlier ones among them."""
+        return table_locations(self.metadata)
 
     @property
     def properties(self) -> Mapping[str, str]:

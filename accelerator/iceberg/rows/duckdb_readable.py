@@ -8,8 +8,9 @@ as its manifest says, and its deleted positions are all that is deleted. Any oth
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -22,8 +23,9 @@ from accelerator.iceberg.rows.deleted_rows import DeletedRows
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.read import Pinned, projection
 from accelerator.iceberg.rows.readable import check_readable
-from accelerator.iceberg.rows.stored_types import footers, lacked, unread
+from accelerator.iceberg.rows.stored_types import footers, known_footer, lacked, unread
 from accelerator.iceberg.tables.data_file import LiveFile
+from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.iceberg.objects.object_file import ObjectFile
@@ -87,8 +89,8 @@ def by_ids(
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
     local = {path: found for path, found in paths.items() if found and allowed(found)}
     for file in files:
-        if file.path in local:
-            _check_size(file, local[file.path])
+        if file.path in local and _is_link(file, local[file.path]):
+            del local[file.path]
     local |= _object_paths(inputs, [f for f in files if f.path not in local], objects)
     told = footers(inputs, [f for f in files if f.path in local])
     fits: dict[int, frozenset[int] | None] = {}
@@ -133,17 +135,44 @@ def _object_paths(
     return found
 
 
-def _check_size(file: LiveFile, path: str) -> None:
-    """NeedsSparkError for a file that isn't as long as its manifest says: it was written over.
+def why_beside(
+    pinned: PinnedById,
+    columns: Sequence[str],
+    files: Sequence[LiveFile],
+) -> Declined | None:
+    """Returns why PyIceberg reads some of these files, None if DuckDB can read them all.
 
-    Footers are kept, so that reading them wouldn't tell. FileNotFoundError for one that is gone.
+    No file is opened for it: only footers that were read before count.
     """
-    size = Path(path).stat().st_size
+    schema = projection(pinned, columns)
+    wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
+    never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
+    for file in files:
+        footer = known_footer(file)
+        if footer is None:
+            continue
+        missing = _missing(footer.schema, wanted)
+        if missing is None or _have_values(missing & ids, file, never):
+            return Declined("columns_not_by_id", f"It is {file.path}.")
+    return None
+
+
+def _is_link(file: LiveFile, path: str) -> bool:
+    """Returns whether the file is a link, which DuckDB would follow only within its folders.
+
+    NeedsSparkError if its length isn't the manifest's: it was written over. Footers are cached, so
+    that reading them wouldn't show it. FileNotFoundError if it's gone.
+    """
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode):
+        return True
+    size = found.st_size
     if size != file.size_bytes:
         raise NeedsSparkError(
             f"{file.path} has {size} bytes, its manifest says {file.size_bytes}",
             hint="Spark reads it; the statement takes that way by itself",
         )
+    return False
 
 
 def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:

@@ -59,7 +59,7 @@ def footers(inputs: Inputs, files: Sequence[LiveFile]) -> Mapping[str, ParquetFo
     found: dict[str, ParquetFooter] = {}
     fresh: list[LiveFile] = []
     for path, file in parquet.items():
-        known = _FOOTERS.get((path, file.size_bytes))
+        known = known_footer(file)
         if known is None:
             fresh.append(file)
         else:
@@ -71,6 +71,11 @@ def footers(inputs: Inputs, files: Sequence[LiveFile]) -> Mapping[str, ParquetFo
             read = pool.map(lambda file: _footer(inputs, file), fresh)
             found |= {file.path: one for file, one in zip(fresh, read, strict=True)}
     return found
+
+
+def known_footer(file: LiveFile) -> ParquetFooter | None:
+    """The file's footer if it was read before."""
+    return _FOOTERS.get((file.path, file.size_bytes))
 
 
 def lacked(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:

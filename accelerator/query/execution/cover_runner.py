@@ -6,7 +6,7 @@ Nothing here decides; what fails raises, and the session falls back to the plain
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,13 @@ from msgspec.structs import replace
 from accelerator.artifacts.segments.checksums import check
 from accelerator.common.arrow.spark_types import conform, is_known
 from accelerator.common.stage_timer import staged
-from accelerator.engines.duckdb.engine import FEW_ROWS, NO_MAX, DuckDBEngine, NoSuchTableError
+from accelerator.engines.duckdb.engine import (
+    FEW_ROWS,
+    NO_MAX,
+    DuckDBEngine,
+    NoSuchTableError,
+    parquet_scan,
+)
 from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.engines.duckdb.table_cache import name_of
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
@@ -39,6 +45,7 @@ from accelerator.planning.sources.duckdb_text import (
     other_match,
     part_name,
     segment_condition,
+    segment_paths,
     some_column,
     types_now,
     used_columns,
@@ -96,7 +103,7 @@ def _with_objects(
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
     """The answer over the cells of all of its parts."""
-    whole = Read({}, {}, {}, None)
+    whole, files = Read({}, {}, {}, None), dict[str, str]()
     for number, part in enumerate(plan.covers):
         prefix = part_name(number)
         raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
@@ -104,6 +111,8 @@ def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -
         whole.tables.update(found.tables)
         whole.scans.update(found.scans)
         whole.copies.update(found.copies)
+        files |= found.files
+    whole = replace(whole, files=files)
     return _conformed(plan, _answer(plan.duckdb, engine, whole, tag, NO_MAX))
 
 
@@ -123,15 +132,17 @@ def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
 
 
 class Read(Struct, frozen=True):
-    """What a cover's text takes beside segment files, by name: Arrow tables, scans of data files.
+    """Inputs of a cover's text beside segment files, by name: Arrow tables, scans of data files.
 
-    `copies` are of some of the tables.
+    `copies` are of some of the tables. `files` has by the text's scan of an object store's segment
+    files that of their local copies.
     """
 
     tables: dict[str, pa.Table]
     scans: dict[str, str]
     copies: dict[str, Copy]
     counted: ReadCounter | None
+    files: Mapping[str, str] = {}
 
 
 @staged("read")
@@ -144,9 +155,11 @@ def read_for(
     prefix: str = "",
 ) -> Read:
     """Reads what the text of a cover takes; of data files that DuckDB reads itself only footers."""
+    files_read = _local_files(plan, engine, tag, store)
     check(plan.segments, store)
     cells = plan.cover.cells
-    found = Read({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
+    own = {} if cells is None else {prefix + CELLS: cells.rows}
+    found = Read(own, {}, {}, None, files_read)
     counted: ReadCounter | None = None
     others = 0
     for name, occurrence in raw:
@@ -175,6 +188,15 @@ def read_for(
         counted.bytes += others
     _test(plan, found, engine, tag, prefix)
     return replace(found, counted=counted)
+
+
+def _local_files(plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store) -> dict[str, str]:
+    """Copies an object store's segment files to this machine; see `Read.files`."""
+    filled = [] if store.is_local else [one for one in plan.segments if one.rows]
+    if not filled:
+        return {}
+    paths = store.fetch((one.path for one in filled), partial(engine.check, tag))
+    return {parquet_scan(segment_paths(filled)): parquet_scan(paths)}
 
 
 def _test(plan: CoverPlan, found: Read, engine: DuckDBEngine, tag: str, prefix: str) -> None:
@@ -323,6 +345,7 @@ def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
 
     All but the last raise NoSuchTableError where a copy is just being dropped.
     """
+    run = _over_local(run, found.files)
     text, others = run.sql, dict(found.tables)
     for scan, copy in run.copies:
         hot = engine.hot.table(copy)
@@ -337,6 +360,25 @@ def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
     if text == run.sql:
         return [last]
     return [Way(with_scans(found.scans, text), others), last]
+
+
+def _over_local(run: DuckDBRun, files: Mapping[str, str]) -> DuckDBRun:
+    """The run with local copies in the place of an object store's files."""
+    for remote, local in files.items():
+        # No constant in a statement can say the same: its quotes would be doubled.
+        copies = tuple(
+            (
+                scan.replace(remote, local),
+                replace(
+                    copy,
+                    select=copy.select.replace(remote, local),
+                    cells=copy.cells.replace(remote, local),
+                ),
+            )
+            for scan, copy in run.copies
+        )
+        run = replace(run, sql=run.sql.replace(remote, local), copies=copies)
+    return run
 
 
 def cover_frame(

@@ -20,6 +20,7 @@ from accelerator.query.explain.explanation import (
     Suggestion,
     bytes_read,
 )
+from accelerator.query.explain.other_reader import other_reader
 from accelerator.query.explain.suggest_index import suggested_index
 from accelerator.query.guards.scan_estimate import ScanEstimate, scanned_by
 from accelerator.query.statements.nodes import Query, Statement
@@ -81,8 +82,9 @@ class Explainer:
         config = self._services.config
         estimate = self._services.choice.estimate(bytes_read(plan))
         index = None if self._uses_cube(plan) else suggested_index(sql, self._services)
+        beside = other_reader(plan, self._services.duckdb)
         return Explanation(
-            sql, plan, plain, estimate, suggested, ran, config.engine == "spark", index
+            sql, plan, plain, estimate, suggested, ran, config.engine == "spark", index, beside
         )
 
     def _uses_cube(self, plan: Plan) -> bool:

@@ -154,6 +154,8 @@ class Explanation(Struct, frozen=True):
     ran: Ran | None = None
     spark_is_set: bool = False
     index: SuggestedIndex | None = None
+    beside: tuple[tuple[str, Declined], ...] = ()
+    """Tables of which PyIceberg reads local files, not DuckDB, with the reason."""
 
     @property
     def bytes(self) -> int | None:
@@ -301,6 +303,10 @@ class Explanation(Struct, frozen=True):
             yield "by Spark", [f"{declined.phrase} [{declined.code}]"]
         elif plan.refused() is None and plan.engine == "spark" and self.spark_is_set:
             yield "by Spark", ["the setting `engine` is spark"]
+        yield (
+            "PyIceberg",
+            [f"reads {table}: {why.sentence} [{why.code}]" for table, why in self.beside],
+        )
         yield "rests on", plan.rests_on()
         if decoding is not None and decoding.manifests:
             yield "manifests", [decoding_line(decoding)]
@@ -326,6 +332,10 @@ class Explanation(Struct, frozen=True):
             "estimate": None if self.estimate is None else as_dict(self.estimate),
             "steps": [one.to_dict() for one in self.plan.steps()],
             "rests_on": self.plan.rests_on(),
+            "read_by_pyiceberg": [
+                {"table": table, "code": why.code, "reason": why.sentence}
+                for table, why in self.beside
+            ],
             "also_can": [as_dict(one) for one in self.able()],
             "cannot": [as_dict(one) for one in self.unable()],
             "ran": None if self.ran is None else self.ran.to_dict(),

@@ -6,12 +6,15 @@ answered.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from accelerator.common.config.config import Config
+from accelerator.common.config.config import ENV_FILE, FILE_NAME, Config
 from accelerator.common.stage_timer import staged
 from accelerator.engines.choice import EngineChoice, cache_folder
 from accelerator.engines.duckdb.engine import DuckDBEngine
@@ -28,7 +31,7 @@ from accelerator.query.recording.session_log import SessionLog
 from accelerator.query.results.batch_readers import OpenStreams
 from accelerator.query.runtime.cancellation import Cancellation
 from accelerator.query.runtime.failures import Failures
-from accelerator.store import CubeRecord, IndexRecord, Store, local_folders
+from accelerator.store import CubeRecord, IndexRecord, Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,16 +63,28 @@ class Services(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(
-        cls, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
+        cls,
+        config: Config,
+        lake: Lake,
+        store: Store,
+        spark: SparkSource,
+        context: SessionContext,
+        private: Sequence[str] = (),
     ) -> Services:
-        """With a DuckDB of its own, and manifests decoded by jobs where the settings say so."""
+        """Makes a DuckDB for the session; jobs decode manifests if the settings allow it.
+
+        No table's location may contain the `private` files, the store or the configuration.
+        """
         memory = config.memory()
+        named = (os.environ.get(ENV_FILE), FILE_NAME)
+        settings = (str(Path(one).absolute()) for one in named if one and Path(one).is_file())
         duckdb = DuckDBEngine(
             threads=config.duckdb_threads,
             memory=config.duckdb_memory or memory.duckdb,
             cache_bytes=memory.cache,
             rows_bytes=memory.rows,
-            folders=(*local_folders(config.store_root), *lake.folders),
+            folders=(*store.folders, *lake.folders),
+            private=(*store.folders, *settings, *private),
             spill_folder=config.duckdb_spill_folder,
             spill_bytes=config.duckdb_spill_bytes_max,
         )

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
-
-from accelerator.common.records.as_dict import as_dict
 
 
 class AppliedStep(Struct, frozen=True):
@@ -41,13 +38,3 @@ class Advised(Struct, frozen=True):
     seconds: float = 0.0
     error: str | None = None
     code: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return as_dict(self)
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Advised:
-        """The inverse; TypeError for what has other fields."""
-        steps = tuple(AppliedStep(**one) for one in raw["steps"])
-        return cls(**{**raw, "steps": steps})

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from accelerator.artifacts.relate.path import Path
 from accelerator.errors import UNFIT
@@ -87,14 +87,37 @@ class Order(Struct, frozen=True):
 
         Of another order's rewrite it keeps that one's.
         """
+        stored = StoredOrder.of(properties)
+        if stored is None or stored.id != self.id:
+            return ()
         try:
-            told = json.loads(properties.get(PROPERTY, "{}"))
-            if told["version"] != FORMAT or told["id"] != self.id:
-                return ()
-            pairs = zip(self.keys, told["bounds"], strict=True)
+            pairs = zip(self.keys, stored.bounds, strict=True)
             return tuple(Ranking.kept(key.ranked_as, bounds) for key, bounds in pairs)
         except UNFIT:
             return ()
+
+
+class _StoredKey(Struct, frozen=True):
+    id: int
+    name: str
+
+
+class StoredOrder(Struct, frozen=True):
+    """The order in a table's property; `order` is its curve."""
+
+    version: Literal[1]
+    id: str
+    order: Curve
+    keys: tuple[_StoredKey, ...]
+    bounds: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> StoredOrder | None:
+        """Reads it; None if there is none, or none that can be read."""
+        try:
+            return convert(json.loads(properties.get(PROPERTY, "{}")), cls)
+        except (ValueError, RecursionError):
+            return None
 
 
 def relates(keys: Sequence[OrderKey]) -> list[tuple[OrderKey, Path]]:

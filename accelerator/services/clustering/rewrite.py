@@ -20,6 +20,7 @@ from accelerator.engines.spark.jvm.classes import Jvm
 from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
 from accelerator.errors import ClusteringError
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.tables.locations import DATA_PATHS
 
 if TYPE_CHECKING:
     from accelerator.engines.spark.engine import SparkEngine
@@ -33,7 +34,6 @@ _TABLES = f"{_CORE}.spark.SparkTableCache"
 _TASKS = f"{_CORE}.spark.ScanTaskSetManager"
 _WRITTEN = f"{_CORE}.spark.FileRewriteCoordinator"
 _PREFIXES = f"{_CORE}.io.SupportsPrefixOperations"
-_DATA_LOCATIONS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _KEY = "encryption.key-id"
 _CHANGED = ("ValidationException", "CommitFailedException")
 
@@ -51,7 +51,7 @@ NOTHING = NewFiles(0, 0, 0)
 
 def data_location(pinned: PinnedTable) -> str:
     """The folder of the table's data files."""
-    known = (pinned.properties.get(name) for name in _DATA_LOCATIONS)
+    known = (pinned.properties.get(name) for name in DATA_PATHS)
     found = next((one for one in known if one), f"{pinned.location.rstrip('/')}/data")
     return found.rstrip("/")
 
@@ -82,7 +82,7 @@ class Rewriting:
         self._current = self._table()
         with java_errors():
             self._staged = _writable(
-                self._jvm, self._current, pinned, {**properties, _DATA_LOCATIONS[0]: folder}
+                self._jvm, self._current, pinned, {**properties, DATA_PATHS[0]: folder}
             )
             self._tasks = file_tasks(self._jvm, self._staged, pinned, files)
             self._jvm.singleton(_TABLES).add(self._id, self._staged)

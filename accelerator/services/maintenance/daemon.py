@@ -11,11 +11,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
-from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.services.runner import DueTasks, Outcome, Reported, Runner, Service
 from accelerator.store import Report, Store, VacuumLine
@@ -65,10 +64,6 @@ class Vacuumed(Struct, frozen=True):
     seconds: float = 0.0
     error: str | None = None
     code: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return as_dict(self)
 
 
 class FinishedRound(Struct, frozen=True):

@@ -78,7 +78,6 @@ def run(
 
     None where another process does it (then `began` wasn't told), or where nothing was due.
     """
-    services.builder.check_store()
     claims = Claims(services.store.files)
     runner = Runner((task,), claims, threads=1, by=by, began=began, keep_s=_KEEP_S)
     runner.run(threading.Event())

@@ -11,11 +11,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import (
     AcceleratorError,
     CancelledError,
@@ -56,10 +55,6 @@ class Refreshed(Struct, frozen=True):
     seconds: float = 0.0
     error: str | None = None
     code: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return as_dict(self)
 
 
 class RefreshWatch(Protocol):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
+
+from msgspec import Meta
 
 from accelerator.errors import StoreError
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_NAME = re.compile(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
+FileName = Annotated[str, Meta(pattern=_NAME.pattern)]
 
 
 def name_of(value: object) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import obstore
@@ -41,6 +43,9 @@ _CLIENT_OPTIONS = frozenset(
         "user_agent",
     }
 )
+_CHUNK = 8 * 1024 * 1024
+_RETRIES: Any = {"max_retries": 10, "retry_timeout": timedelta(seconds=30)}
+"""A statement has another way to its answer than to wait for minutes."""
 _CLOUD_PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_"}
 
 
@@ -51,7 +56,9 @@ class ObjectFiles:
         self._root, self._options = root.rstrip("/"), dict(options)
         cloud, client = _split_options(root, options)
         with _remote_errors(root, options):
-            self._store: Any = from_url(root, config=cloud, client_options=client)
+            self._store: Any = from_url(
+                root, config=cloud, client_options=client, retry_config=_RETRIES
+            )
 
     def create(self, path: str, data: bytes) -> bool:
         """See `StoreFiles.create`."""
@@ -73,6 +80,21 @@ class ObjectFiles:
             if length == 0:
                 return b""
             return bytes(obstore.get_range(self._store, inside(path), start=offset, length=length))
+
+    def download(self, path: str, out: BinaryIO, check: Callable[[], None]) -> None:
+        """Writes all bytes of a file to `out`; `check` is called in between, and may raise."""
+        with _remote_errors(self._root, self._options):
+            for chunk in obstore.get(self._store, inside(path)).stream(min_chunk_size=_CHUNK):
+                check()
+                out.write(chunk)
+
+    def upload(self, path: str, file: Path) -> None:
+        """Writes a new file, whole once its name is there; a large one in several requests.
+
+        The name must be the writer's alone: a file of that name is replaced.
+        """
+        with _remote_errors(self._root, self._options):
+            obstore.put(self._store, inside(path), file, chunk_size=_CHUNK)
 
     def exists(self, path: str) -> bool:
         """See `StoreFiles.exists`; one head request."""

@@ -13,15 +13,21 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, convert, field
 from msgspec.structs import replace
 
 from accelerator.common.records.as_dict import as_dict
-from accelerator.common.records.json_checks import MANY_MAX, TEXT_MAX, count
-from accelerator.common.records.json_codec import Later, at_most, matching, read_as
+from accelerator.common.records.bounds import (
+    MANY_MAX,
+    TEXT_MAX,
+    Count,
+    LongText,
+    Number,
+    ShortText,
+    UnixMs,
+)
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles
@@ -52,11 +58,9 @@ Action = Literal[
 ACTIONS: tuple[Action, ...] = get_args(Action)
 """In the order in which they're done; a relate column is there before an index on it."""
 _FIRST: tuple[Action, ...] = ("CREATE CUBE", "DROP CUBE")
-Id = Annotated[str, partial(matching, re.compile(r"r[0-9a-f]{12}", re.ASCII))]
-Name = Annotated[str, partial(at_most, 128)]
-Words = Annotated[str, partial(at_most, 1024)]
-Sql = Annotated[str, partial(at_most, DDL_MAX)]
-Count = Annotated[int, count]
+Id = Annotated[str, Meta(pattern=r"\Ar[0-9a-f]{12}\Z")]
+Sql = Annotated[str, Meta(max_length=DDL_MAX)]
+_MANY = Meta(max_length=MANY_MAX)
 
 
 class Recommendation(Struct, frozen=True):
@@ -76,24 +80,24 @@ class Recommendation(Struct, frozen=True):
 
     id: Id
     action: Action
-    table: Words
-    table_uuid: Name
-    cube: Words
+    table: LongText
+    table_uuid: ShortText
+    cube: LongText
     ddl: Sql
-    reason: Words
-    gain_ms: float = 0.0
-    gain_share: float = 0.0
+    reason: LongText
+    gain_ms: Number = 0.0
+    gain_share: Number = 0.0
     bytes: Count = 0
-    build_s: float = 0.0
+    build_s: Number = 0.0
     statements: Count = 0
-    samples: Annotated[tuple[Sql, ...], partial(at_most, _SAMPLES_MAX)] = ()
-    cube_id: Name = ""
-    digest: Name = ""
-    index: Later[Words] = ""
-    relate: Later[Words] = ""
-    object_id: Later[Name] = ""
-    needs: Later[Annotated[tuple[Id, ...], partial(at_most, 8)]] = ()
-    shapes: Later[Annotated[tuple[Name, ...], partial(at_most, MANY_MAX)]] = ()
+    samples: Annotated[tuple[Sql, ...], Meta(max_length=_SAMPLES_MAX)] = ()
+    cube_id: ShortText = ""
+    digest: ShortText = ""
+    index: LongText = ""
+    relate: LongText = ""
+    object_id: ShortText = ""
+    needs: Annotated[tuple[Id, ...], Meta(max_length=8)] = ()
+    shapes: Annotated[tuple[ShortText, ...], _MANY] = ()
 
     @property
     def name(self) -> str:
@@ -109,21 +113,19 @@ class Advice(Struct, frozen=True):
     spared by the cubes that are advised or stay. `notes` are for people. `by_itself`: nobody asked.
     """
 
-    made_ms: Annotated[int, partial(count, most=253_402_300_799_999)]
-    scope: Name
-    table: Words
+    made_ms: UnixMs
+    scope: ShortText
+    table: LongText
     bytes_max: Count
-    build_s_max: float
+    build_s_max: Number
     statements: Count = 0
-    days: float = 0.0
-    total_ms: float = 0.0
-    served_ms: float = 0.0
-    left_out: Annotated[Mapping[Name, Count], partial(at_most, MANY_MAX)] = field(
-        default_factory=dict
-    )
-    notes: Annotated[tuple[Words, ...], partial(at_most, MANY_MAX)] = ()
-    recommendations: Annotated[tuple[Recommendation, ...], partial(at_most, MANY_MAX)] = ()
-    by_itself: Later[bool] = False
+    days: Number = 0.0
+    total_ms: Number = 0.0
+    served_ms: Number = 0.0
+    left_out: Annotated[Mapping[ShortText, Count], _MANY] = field(default_factory=dict)
+    notes: Annotated[tuple[LongText, ...], _MANY] = ()
+    recommendations: Annotated[tuple[Recommendation, ...], _MANY] = ()
+    by_itself: bool = False
 
     @property
     def made(self) -> datetime:
@@ -142,7 +144,7 @@ def decoded(data: bytes) -> Advice:
     version = raw["version"]
     if isinstance(version, bool) or version not in READ:
         raise ValueError(f"version {str(version)[:20]}")
-    advice = read_as(Advice, raw)
+    advice = convert(raw, Advice)
     if version == 1 and any(one.action not in _FIRST for one in advice.recommendations):
         raise ValueError("an action that isn't known")
     return advice

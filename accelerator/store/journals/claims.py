@@ -21,11 +21,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
-from accelerator.common.records.json_checks import text_of, whole_of
+from accelerator.common.records.bounds import Int64
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.entries import is_draft
 from accelerator.store.files.files import StoreFiles
@@ -45,7 +45,6 @@ _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
 _READS_AT_ONCE = 16
 """Of keys that are asked for together: each read waits for a bucket, and does nothing else."""
-_FORMAT = 1
 _log = logging.getLogger("accelerator")
 _BY_MAX = 256
 _EPOCH_MAX = 10**12 - 1
@@ -56,8 +55,8 @@ _NAME = re.compile(r"(0{8}\d{12})(?:-(\d{1,9}|end|stop))?\.json", re.ASCII)
 class TaskProgress(Struct, frozen=True):
     """How far a task is: data files or other units; `total` 0: not known yet."""
 
-    done: int = 0
-    total: int = 0
+    done: Int64 = 0
+    total: Int64 = 0
 
 
 class Seen(Struct, frozen=True):
@@ -79,6 +78,39 @@ class Seen(Struct, frozen=True):
     last: Json | None = None
     deaths: int = 0
     by: str = ""
+
+
+class _StoredFile(Struct, frozen=True):
+    """One of a key's files; `token` is its writer's."""
+
+    format: Literal[1]
+    token: str
+
+
+class _ClaimFile(_StoredFile, frozen=True, kw_only=True):
+    process: str
+    began_ms: Int64
+    expires_ms: Int64
+    last: Json | None
+    deaths: Int64
+    by: str = ""
+
+
+class _Prolongation(_StoredFile, frozen=True):
+    expires_ms: Int64
+    done: Int64
+    total: Int64
+
+
+class _EndFile(_StoredFile, frozen=True):
+    last: Json | None
+
+
+class _StopFile(_StoredFile, frozen=True):
+    by: str
+
+
+_F = TypeVar("_F", bound=_StoredFile)
 
 
 class _Listed(Struct, frozen=True):
@@ -219,7 +251,7 @@ class Claims:
         if not self._files.exists(path):
             return None
         try:
-            return text_of(self._json(path)["by"])
+            return self._file(path, _StopFile).by
         except (FileNotFoundError, *UNFIT):
             return ""
 
@@ -265,7 +297,7 @@ class Claims:
 
     def made(self, path: str, value: Json, token: str) -> bool:
         """Whether that file is ours now; a put that failed may have been made all the same."""
-        data = json.dumps({"format": _FORMAT, "token": token, **value}, sort_keys=True).encode()
+        data = json.dumps({"format": 1, "token": token, **value}, sort_keys=True).encode()
         try:
             if self._files.create(path, data + b"\n"):
                 return True
@@ -273,7 +305,7 @@ class Claims:
             if not self._files.exists(path):
                 raise
         try:
-            return text_of(self._json(path)["token"]) == token
+            return self._file(path, _StoredFile).token == token
         except (FileNotFoundError, *UNFIT):
             return False
 
@@ -294,29 +326,27 @@ class Claims:
         mark = f"{epoch} {number} {ended}"
         try:
             if ended:
-                last = _last(self._json(path_of(key, epoch, "end"))["last"])
+                last = _last(self._file(path_of(key, epoch, "end"), _EndFile).last)
                 began_ms, by = self._begun(key, epoch) if whole else (0, "")
                 return Seen(epoch, mark, ended, began_ms=began_ms, last=last, by=by)
-            claim = self._json(path_of(key, epoch))
-            token = text_of(claim["token"])
-            mark = f"{mark} {token}"
-            expires, progress = whole_of(claim["expires_ms"]), TaskProgress()
-            last = _last(claim["last"])
+            claim = self._file(path_of(key, epoch), _ClaimFile)
+            mark = f"{mark} {claim.token}"
+            expires, progress = claim.expires_ms, TaskProgress()
             if number:
-                told = self._json(path_of(key, epoch, str(number)))
-                expires = max(expires, whole_of(told["expires_ms"]))
-                progress = TaskProgress(whole_of(told["done"]), whole_of(told["total"]))
+                prolonged = self._file(path_of(key, epoch, str(number)), _Prolongation)
+                expires = max(expires, prolonged.expires_ms)
+                progress = TaskProgress(prolonged.done, prolonged.total)
             return Seen(
                 epoch,
                 mark,
                 ended,
-                process=text_of(claim["process"]),
-                began_ms=whole_of(claim["began_ms"]),
+                process=claim.process,
+                began_ms=claim.began_ms,
                 expires_ms=expires,
                 progress=progress,
-                last=last,
-                deaths=whole_of(claim["deaths"]),
-                by=text_of(claim.get("by", ""))[:_BY_MAX],
+                last=_last(claim.last),
+                deaths=claim.deaths,
+                by=claim.by[:_BY_MAX],
             )
         except FileNotFoundError:
             raise
@@ -326,21 +356,18 @@ class Claims:
     def _begun(self, key: str, epoch: int) -> tuple[int, str]:
         """When a claim that has ended was made, and who asked; nothing of one that's damaged."""
         try:
-            claim = self._json(path_of(key, epoch))
-            return whole_of(claim["began_ms"]), text_of(claim.get("by", ""))[:_BY_MAX]
+            claim = self._file(path_of(key, epoch), _ClaimFile)
+            return claim.began_ms, claim.by[:_BY_MAX]
         except FileNotFoundError:
             raise
         except UNFIT:
             return 0, ""
 
-    def _json(self, path: str) -> Json:
+    def _file(self, path: str, kind: type[_F]) -> _F:
         data = self._files.read_range(path, 0, _BYTES_MAX + 1)
         if len(data) > _BYTES_MAX:
             raise ValueError("too long")
-        found = _object_or_none(read_json(data.decode()))
-        if found is None or found["format"] != _FORMAT:
-            raise ValueError("no file of this format")
-        return found
+        return convert(read_json(data.decode()), kind)
 
     def _is_over(self, key: str, seen: Seen, now_ms: int, now: float) -> bool:
         """Whether its owner can't believe any more that it's held; times are of before it was seen.
@@ -467,13 +494,6 @@ def _folder(key: str) -> str:
     return f"{FOLDER}/{name_of(key)}"
 
 
-def _last(value: object) -> Json | None:
+def _last(said: Json | None) -> Json | None:
     """What an end says; what is longer than any end is nothing, since the next claim keeps it."""
-    found = _object_or_none(value)
-    return None if len(json.dumps(found)) > _LAST_MAX else found
-
-
-def _object_or_none(value: object) -> Json | None:
-    if value is not None and not isinstance(value, dict):
-        raise TypeError(f"expected an object, found {type(value).__name__}")
-    return value
+    return None if len(json.dumps(said)) > _LAST_MAX else said

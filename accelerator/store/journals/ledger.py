@@ -13,16 +13,14 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, convert, field
 from msgspec.structs import replace
 
 from accelerator.common.records.as_dict import as_dict
-from accelerator.common.records.json_checks import count
-from accelerator.common.records.json_codec import Later, at_most, matching, read_as
+from accelerator.common.records.bounds import Count, LongText, Number, ShortText, UnixMs
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.journals.medians import MedianRange
@@ -42,12 +40,8 @@ _PATH = re.compile(rf"{FOLDER}/(00\d{{18}})\.json", re.ASCII)
 _log = logging.getLogger("accelerator")
 
 _V = TypeVar("_V")
-Name = Annotated[str, partial(at_most, 128)]
-Words = Annotated[str, partial(at_most, 1024)]
-Key = Annotated[str, partial(matching, re.compile(r"[0-9a-f]{32}", re.ASCII))]
-Count = Annotated[int, count]
-Ms = Annotated[int, partial(count, most=253_402_300_799_999)]
-OfShapes = partial(at_most, SHAPES_MAX)
+Key = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+_OF_SHAPES = Meta(max_length=SHAPES_MAX)
 By = Literal["auto", "hand"]
 State = Literal["begun", "done", "failed"]
 ActKind = Literal["dropped", "undropped", "altered"]
@@ -63,22 +57,22 @@ class AppliedAdvice(Struct, frozen=True):
     """
 
     key: Key
-    id: Annotated[str, partial(at_most, 32)]
-    action: Annotated[str, partial(at_most, 64)]
-    table: Words
-    table_uuid: Name
-    name: Words
+    id: Annotated[str, Meta(max_length=32)]
+    action: Annotated[str, Meta(max_length=64)]
+    table: LongText
+    table_uuid: ShortText
+    name: LongText
     by: By
     state: State
-    began_ms: Ms
-    ended_ms: Ms = 0
-    artifact_id: Name = ""
-    digest: Name = ""
-    gain_ms: float = 0.0
+    began_ms: UnixMs
+    ended_ms: UnixMs = 0
+    artifact_id: ShortText = ""
+    digest: ShortText = ""
+    gain_ms: Number = 0.0
     bytes: Count = 0
-    build_s: float = 0.0
-    built_s: float = 0.0
-    reason: Words = ""
+    build_s: Number = 0.0
+    built_s: Number = 0.0
+    reason: LongText = ""
 
     @property
     def creates(self) -> bool:
@@ -98,11 +92,11 @@ class Act(Struct, frozen=True):
     had from then on.
     """
 
-    id: Name
+    id: ShortText
     kind: ActKind
-    digest: Name
-    name: Words
-    at_ms: Ms
+    digest: ShortText
+    name: LongText
+    at_ms: UnixMs
 
 
 class AdviceLedger(Struct, frozen=True):
@@ -115,14 +109,14 @@ class AdviceLedger(Struct, frozen=True):
     `acts` are what people did themselves, the oldest first: of each id and kind the last one.
     """
 
-    number: Later[int] = 0
-    entries: Annotated[tuple[AppliedAdvice, ...], partial(at_most, ENTRIES_MAX)] = ()
-    raw_ms: Annotated[Mapping[Name, float], OfShapes] = field(default_factory=dict)
-    vain_ms: Annotated[Mapping[Name, Ms], OfShapes] = field(default_factory=dict)
-    raw_runs: Later[Annotated[Mapping[Name, tuple[Count, float, float]], OfShapes]] = field(
+    number: int = 0
+    entries: Annotated[tuple[AppliedAdvice, ...], Meta(max_length=ENTRIES_MAX)] = ()
+    raw_ms: Annotated[Mapping[ShortText, Number], _OF_SHAPES] = field(default_factory=dict)
+    vain_ms: Annotated[Mapping[ShortText, UnixMs], _OF_SHAPES] = field(default_factory=dict)
+    raw_runs: Annotated[Mapping[ShortText, tuple[Count, Number, Number]], _OF_SHAPES] = field(
         default_factory=dict
     )
-    acts: Later[Annotated[tuple[Act, ...], partial(at_most, ACTS_MAX)]] = ()
+    acts: Annotated[tuple[Act, ...], Meta(max_length=ACTS_MAX)] = ()
 
     def with_entry(self, entry: AppliedAdvice) -> AdviceLedger:
         """With that entry, in the place of the one of its key if there is one.
@@ -183,14 +177,8 @@ def _newest_of(new: Mapping[str, _V], old: Mapping[str, _V]) -> dict[str, _V]:
 
 def encoded(ledger: AdviceLedger) -> bytes:
     """The file's bytes."""
-    value = {
-        "version": VERSION,
-        "entries": [as_dict(one) for one in ledger.entries],
-        "raw_ms": dict(ledger.raw_ms),
-        "raw_runs": dict(ledger.raw_runs),
-        "acts": [as_dict(one) for one in ledger.acts],
-        "vain_ms": dict(ledger.vain_ms),
-    }
+    value = as_dict(ledger) | {"version": VERSION}
+    del value["number"]
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()
 
 
@@ -199,7 +187,7 @@ def decoded(data: bytes, file_number: int = 0) -> AdviceLedger:
     raw = json.loads(data)
     if raw["version"] != VERSION:
         raise ValueError(f"version {str(raw['version'])[:20]}")
-    return replace(read_as(AdviceLedger, raw), number=file_number)
+    return replace(convert(raw, AdviceLedger), number=file_number)
 
 
 def read(files: StoreFiles) -> AdviceLedger:

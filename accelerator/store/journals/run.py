@@ -5,14 +5,13 @@ Daemons, `SHOW CUBES` and whoever else asks read the same: the newest claim of t
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from accelerator.common.records.as_dict import as_dict
-from accelerator.common.records.json_codec import read_as
-from accelerator.errors import UNFIT, StoreError
+from accelerator.common.records.bounds import Count, Int64
+from accelerator.errors import StoreError
 from accelerator.store.journals.claims import HOLD_MS, Claims, Seen, TaskProgress
 
 Json = dict[str, Any]
@@ -36,13 +35,13 @@ class FinishedRun(Struct, frozen=True, kw_only=True):
     its budget, and goes on in another run. One that somebody has stopped has the code `CANCELLED`.
     """
 
-    began_ms: int
-    ended_ms: int
+    began_ms: Int64
+    ended_ms: Int64
     state: str = ""
-    done: int = 0
-    twice: int = 0
+    done: Int64 = 0
+    twice: Int64 = 0
     more: bool = False
-    failures: Annotated[int, partial(max, 0)] = 0
+    failures: Count = 0
     error: str | None = None
     code: str | None = None
 
@@ -59,8 +58,8 @@ class FinishedRun(Struct, frozen=True, kw_only=True):
         if raw is None:
             return None
         try:
-            return read_as(cls, raw)
-        except UNFIT:
+            return convert(raw, cls)
+        except ValueError:
             return None
 
 

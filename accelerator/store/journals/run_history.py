@@ -11,11 +11,10 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
-from accelerator.common.records.json_checks import text_of, whole_of
 from accelerator.errors import UNFIT
 from accelerator.store.files.files import StoreFiles
 from accelerator.store.files.names import is_name
@@ -27,7 +26,6 @@ KEPT = 1_000
 """Runs that are kept; older ones go."""
 _TIDY_EVERY = 50
 _BYTES_MAX = 65_536
-_FORMAT = 1
 _TIME_MAX = 10**13 - 1
 _NAME = re.compile(r"(\d{13})-(00\d{18})-([A-Za-z0-9_.\-]{1,128})\.json")
 _ID = re.compile(r"([A-Za-z0-9_.\-]{1,128}):([1-9]\d{0,17})")
@@ -47,6 +45,12 @@ class RunRecord(Struct, frozen=True):
         return id_of(self.key, self.epoch)
 
 
+class _HistoryFile(Struct, frozen=True):
+    format: Literal[1]
+    run: FinishedRun
+    by: str
+
+
 class RunHistory:
     """Of one store; threads share it. Any request may be a StoreError."""
 
@@ -57,7 +61,7 @@ class RunHistory:
 
     def add(self, key: str, epoch: int, run: FinishedRun, by: str = "") -> None:
         """Keeps the run; now and then the oldest of all go."""
-        value: dict[str, Any] = {"format": _FORMAT, "by": by, "run": run.to_json()}
+        value: dict[str, Any] = {"format": 1, "by": by, "run": run.to_json()}
         at = min(max(0, run.ended_ms), _TIME_MAX)
         path = f"{FOLDER}/{at:013d}-{epoch:020d}-{key}.json"
         self._files.create(path, json.dumps(value, sort_keys=True).encode() + b"\n")
@@ -98,14 +102,12 @@ class RunHistory:
         assert match is not None
         try:
             data = self._files.read_range(path, 0, _BYTES_MAX + 1)
-            found = read_json(data.decode()) if len(data) <= _BYTES_MAX else None
-            if not isinstance(found, dict) or whole_of(found["format"]) != _FORMAT:
+            if len(data) > _BYTES_MAX:
                 return None
-            run = FinishedRun.from_json(found["run"])
-            by = text_of(found["by"])
+            found = convert(read_json(data.decode()), _HistoryFile)
         except (FileNotFoundError, *UNFIT):
             return None
-        return None if run is None else RunRecord(match[3], int(match[2]), run, by)
+        return RunRecord(match[3], int(match[2]), found.run, found.by)
 
 
 def id_of(key: str, epoch: int) -> str:

@@ -15,12 +15,12 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
-from accelerator.common.records.json_checks import text_of, whole_of
+from accelerator.common.records.bounds import Int64
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files.files import StoreFiles
-from accelerator.store.files.names import name_of
+from accelerator.store.files.names import FileName
 from accelerator.store.records import Json, SegmentRecord
 
 CHUNK_FORMAT = 3
@@ -33,23 +33,13 @@ class Damaged(Exception):
     """A file that can't be trusted; its text says which one and why."""
 
 
-class ChunkRef(Struct, frozen=True):
+class ChunkRef(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a version says of a chunk; `entries` counts removals and additions alike."""
 
-    name: str
-    entries: int
-    bytes: int
+    name: FileName
+    entries: Int64
+    bytes: Int64
     sha256: str
-
-    def to_json(self) -> list[Any]:
-        """The reference as a JSON list."""
-        return [self.name, self.entries, self.bytes, self.sha256]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> ChunkRef:
-        """The inverse of `to_json`."""
-        name, entries, size, digest = raw
-        return cls(name_of(name), whole_of(entries), whole_of(size), text_of(digest))
 
 
 class Change(Struct, frozen=True):
@@ -125,7 +115,7 @@ class Chunks:
 
     def record(self, raw: Json, shared: dict[Any, Any] | None = None) -> SegmentRecord:
         """The inverse of `told`; `shared` as of `SegmentRecord.from_json`."""
-        path = text_of(raw["path"])
+        path = convert(raw["path"], str)
         if not _is_absolute(path):
             raw["path"] = self._root + path
         return SegmentRecord.from_json(raw, shared)
@@ -180,7 +170,7 @@ class Chunks:
         """The inverse of `write_paths`, for one chunk."""
         _, lines = self._lines(ref, "garbage")
         try:
-            return [text_of(read_json(line)) for line in lines]
+            return [convert(read_json(line), str) for line in lines]
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from immutables import Map
-from msgspec import Struct
+from msgspec import Struct, convert
 
+from accelerator.common.records.as_dict import as_dict
 from accelerator.store.log.chunks import Change, ChunkRef, Chunks, Damaged, compact_json, merged
 from accelerator.store.log.segment_map import Segments
 from accelerator.store.records import Json, SegmentRecord
@@ -155,7 +156,7 @@ class CubeState:
             told, records = self._loader.chunks.told, self.inline.added
             added = [told(records[one]) for one in sorted(records)]
             removed = list(self.inline.removed)
-            refs = [ref.to_json() for ref in self.refs]
+            refs = as_dict(self.refs)
             self._text = compact_json({"added": added, "chunks": refs, "removed": removed})
         return self._text
 
@@ -207,7 +208,7 @@ class CubeState:
     def from_json(cls, cube_id: str, loader: Loader, number: int, raw: Json) -> CubeState:
         """What a version file says of a cube; no chunk is read."""
         records = [loader.chunks.record(one) for one in raw["added"]]
-        refs = tuple(ChunkRef.from_json(one) for one in raw["chunks"])
+        refs = convert(raw["chunks"], tuple[ChunkRef, ...])
         inline = Inline().changed((int(one) for one in raw["removed"]), records)
         return cls(cube_id, loader, number=number, refs=refs, inline=inline)
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from accelerator.common.records.json_checks import text_of, whole_of
-from accelerator.store.files.names import name_of
+from accelerator.common.records.bounds import Int64
+from accelerator.store.files.names import FileName
 from accelerator.store.log.chunks import ChunkRef
-from accelerator.store.records import Json
 
 
 class Garbage(Struct, frozen=True):
@@ -23,10 +22,10 @@ class Garbage(Struct, frozen=True):
     """
 
     artifacts: tuple[str, ...] = ()
-    cubes: tuple[str, ...] = ()
-    chunks: tuple[str, ...] = ()
+    cubes: tuple[FileName, ...] = ()
+    chunks: tuple[FileName, ...] = ()
     more: tuple[ChunkRef, ...] = ()
-    bytes: int = 0
+    bytes: Int64 = 0
 
     def __bool__(self) -> bool:
         return bool(self.artifacts or self.cubes or self.chunks or self.more)
@@ -45,25 +44,4 @@ class Garbage(Struct, frozen=True):
             (*self.chunks, *chunks),
             self.more,
             self.bytes + bytes,
-        )
-
-    def to_json(self) -> Json:
-        """The value as JSON values."""
-        return {
-            "artifacts": list(self.artifacts),
-            "bytes": self.bytes,
-            "chunks": list(self.chunks),
-            "cubes": list(self.cubes),
-            "more": [ref.to_json() for ref in self.more],
-        }
-
-    @classmethod
-    def from_json(cls, raw: Json) -> Garbage:
-        """The inverse of `to_json`."""
-        return cls(
-            tuple(text_of(one) for one in raw["artifacts"]),
-            tuple(name_of(one) for one in raw["cubes"]),
-            tuple(name_of(one) for one in raw["chunks"]),
-            tuple(ChunkRef.from_json(one) for one in raw["more"]),
-            whole_of(raw["bytes"]),
         )

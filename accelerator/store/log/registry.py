@@ -26,6 +26,7 @@ from rewrite.text.suggestions import closest, did_you_mean
 _Record = TypeVar("_Record", CubeRecord, IndexRecord)
 # Where its versions are, under the store's root.
 FOLDER = "registry"
+_REPLACED = "repeat the statement, if it's about that one too"
 _SINCE = {"bin": 2, "indexes": 3}
 """Keys of the state that older formats haven't."""
 
@@ -87,39 +88,24 @@ class RegistryVersion(Struct, frozen=True):
         new = _refreshed_as(self.cubes.get(record.name), record)
         return self._with({**self.cubes, record.name: new})
 
-    def with_update(self, record: CubeRecord) -> RegistryVersion:
-        """The cube of that name and id with other facts."""
-        if self.named(record.name).id != record.id:
-            raise CubeNotFoundError(
-                f"cube {record.name} was replaced by another in the meantime",
-                hint="read the registry again and repeat the statement",
-            )
-        return self._with({**self.cubes, record.name: record})
-
     def with_cube_change(self, name: str, cube_id: str, **changes: str | None) -> RegistryVersion:
         """The cube of that name with other facts, which others may have changed otherwise since.
 
         With an id, the one of that id alone.
         """
-        cube = self.named(name)
-        return self.with_update(replace(cube, id=cube_id or cube.id, **changes))
+        return self._with({**self.cubes, name: replace(self.named(name, cube_id), **changes)})
 
     def with_index_change(self, name: str, index_id: str, **changes: str | None) -> RegistryVersion:
         """The same of an index."""
-        index = self.index(name)
-        return self.with_index_update(replace(index, id=index_id or index.id, **changes))
+        changed = replace(self.index(name, index_id), **changes)
+        return replace(self, indexes=MappingProxyType({**self.indexes, name: changed}))
 
     def with_cube_renamed(self, name: str, new_name: str, cube_id: str) -> RegistryVersion:
         """The cube of that id under another name, in place of the one that has it.
 
         It's refreshed as that one was.
         """
-        if self.named(name).id != cube_id:
-            raise CubeNotFoundError(
-                f"cube {name} was replaced by another in the meantime",
-                hint="read the registry again and repeat the statement",
-            )
-        record = _refreshed_as(self.cubes.get(new_name), self.cubes[name])
+        record = _refreshed_as(self.cubes.get(new_name), self.named(name, cube_id))
         record = replace(record, name=new_name)
         others = {key: one for key, one in self.cubes.items() if key not in (name, new_name)}
         return self._with({**others, new_name: record})
@@ -172,7 +158,7 @@ class RegistryVersion(Struct, frozen=True):
                 f"no cube named {name}", hint=hint, suggestions=near, unknown=name
             )
         if cube_id and self.cubes[name].id != cube_id:
-            raise CubeNotFoundError(f"the cube {name} is another one now")
+            raise CubeNotFoundError(f"cube {name} was replaced by another", hint=_REPLACED)
         return self.cubes[name]
 
     def dropped(self, name: str) -> DroppedCube:
@@ -199,15 +185,6 @@ class RegistryVersion(Struct, frozen=True):
         indexes = {**self.indexes, record.name: record}
         return replace(self, indexes=MappingProxyType(indexes))
 
-    def with_index_update(self, record: IndexRecord) -> RegistryVersion:
-        """The index of that name and id with other facts."""
-        if self.index(record.name).id != record.id:
-            raise IndexNotFoundError(
-                f"index {record.name} was replaced by another in the meantime",
-                hint="read the registry again and repeat the statement",
-            )
-        return replace(self, indexes=MappingProxyType({**self.indexes, record.name: record}))
-
     def with_index_renamed(self, name: str, new_name: str) -> RegistryVersion:
         """The index under another name, in place of the one that has it; refreshed as that was."""
         record = _refreshed_as(self.indexes.get(new_name), self.index(name))
@@ -229,7 +206,7 @@ class RegistryVersion(Struct, frozen=True):
                 f"no index named {name}", hint=hint, suggestions=near, unknown=name
             )
         if index_id and self.indexes[name].id != index_id:
-            raise IndexNotFoundError(f"the index {name} is another one now")
+            raise IndexNotFoundError(f"index {name} was replaced by another", hint=_REPLACED)
         return self.indexes[name]
 
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from immutables import Map
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from accelerator.common.records.json_checks import whole_of
+from accelerator.common.records.as_dict import as_dict
+from accelerator.common.records.bounds import Int64
 from accelerator.store.files.names import name_of
 from accelerator.store.log.chunks import Chunks, compact_json
 from accelerator.store.log.cube_state import CubeState, Loader
@@ -118,7 +119,7 @@ class TableVersion(Struct, frozen=True, eq=False):
         )
         return (
             f'{{"clean":{self.clean},"committed_ms":{self.committed_ms},"cubes":{{{cubes}}},'
-            f'"floor":{self.floor},"garbage":{compact_json(self.garbage.to_json())},'
+            f'"floor":{self.floor},"garbage":{compact_json(as_dict(self.garbage))},'
             f'"prev_garbage":{self.prev_garbage}}}'
         )
 
@@ -147,7 +148,8 @@ class TableCodec:
             name_of(cube_id): CubeState.from_json(cube_id, self.loader, number, one)
             for cube_id, one in raw["cubes"].items()
         }
-        floor, prev = whole_of(raw["floor"]), whole_of(raw["prev_garbage"])
+        keys = ("floor", "prev_garbage", "clean", "committed_ms")
+        floor, prev, clean, committed_ms = (convert(raw[key], Int64) for key in keys)
         if not (1 <= floor <= number and 0 <= prev < number):
             raise ValueError(f"version {number} names floor {floor}, and {prev} before it")
         return TableVersion(
@@ -155,10 +157,10 @@ class TableCodec:
             number,
             Map(cubes),
             floor,
-            whole_of(raw["clean"]),
-            Garbage.from_json(raw["garbage"]),
+            clean,
+            convert(raw["garbage"], Garbage),
             prev,
-            whole_of(raw["committed_ms"]),
+            committed_ms,
             format,
         )
 

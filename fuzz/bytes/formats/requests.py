@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.common.config.config import Config
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError, UnknownTableError
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.trino_server import Server
@@ -142,7 +143,7 @@ class _Workers:
             yield Frame("rows", {"metrics": {}}, b"{}")
         else:
             refused = error or UnknownTableError("nothing runs here")
-            yield Frame("error", {"error": TrinoError(refused.code, refused.message).to_dict()})
+            yield Frame("error", {"error": as_dict(TrinoError(refused.code, refused.message))})
 
     async def apart(self, job: dict[str, Any]) -> AsyncGenerator[Frame, None]:
         async for frame in self.run(job):

@@ -211,9 +211,25 @@ def test_a_file_that_stands_twice_is_read_twice(tmp_path: Path, engine: DuckDBEn
         assert _said(_asked(engine, scan, "")) == _said(pinned.arrow(["wide"], files))
 
 
-def test_files_elsewhere_come_as_a_table(tmp_path: Path) -> None:
-    pinned = _small(tmp_path / "lake")
-    engine = DuckDBEngine(folders=[str(tmp_path / "other")])
+def test_files_outside_of_the_tables_locations_come_beside(tmp_path: Path) -> None:
+    """Though DuckDB may read the other table's folder for the other table."""
+    pinned, other = _small(tmp_path / "lake"), _small(tmp_path / "other")
+    engine = DuckDBEngine()
+    own = table_scan(other, ["wide"], other.live_files(), "t", engine)
+    assert own.text and not own.tables
+    files = [*pinned.live_files(), *other.live_files()]
+    scan = table_scan(pinned, ["wide"], files, "t", engine)
+    assert sorted(scan.tables["t_beside"].column("wide").to_pylist()) == [0, 7, 8]
+    assert sorted(_asked(engine, scan, "").column("wide").to_pylist()) == [0, 0, 7, 7, 8, 8]
+    engine.close()
+
+
+def test_files_that_became_links_come_beside(tmp_path: Path) -> None:
+    pinned, engine = _small(tmp_path / "lake"), DuckDBEngine()
+    for number, file in enumerate(pinned.live_files()):
+        path = Path(file.path.removeprefix("file://"))
+        path.rename(tmp_path / f"{number}.parquet")
+        path.symlink_to(tmp_path / f"{number}.parquet")
     scan = table_scan(pinned, ["wide"], pinned.live_files(), "t", engine)
     assert not scan.text
     assert sorted(scan.tables["t"].column("wide").to_pylist()) == [0, 7, 8]

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from accelerator.common.cache_folder import trim
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.manifests import cache_file as manifest_file
 from accelerator.iceberg.manifests.cache import ManifestCache
-from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of, trim
+from accelerator.iceberg.manifests.cache_file import Identity, encode, file_of
 from accelerator.iceberg.manifests.columns import TYPES, ManifestColumns
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.manifests.reader import decode_manifest
@@ -297,16 +298,17 @@ def test_a_folder_keeps_to_its_bytes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x")
         os.utime(tmp_path / name, (age, age))
     (tmp_path / "another file").write_bytes(b"x" * 1000)
-    trim(tmp_path, 250)
+    trim(tmp_path, ".columns", 250)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["2.columns", "3.columns", "another file", "young.columns#2"]
-    trim(tmp_path / "not there", 0)
+    trim(tmp_path / "not there", ".columns", 0)
 
 
 def test_a_cache_trims_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
     monkeypatch.setattr(
-        "accelerator.iceberg.manifests.cache.trim", lambda _, bytes_max: trimmed.append(bytes_max)
+        "accelerator.iceberg.manifests.cache.trim",
+        lambda _, __, bytes_max: trimmed.append(bytes_max),
     )
     cache = ManifestCache(10**6, tmp_path, 1600)
     cache._look_after(tmp_path, 99)

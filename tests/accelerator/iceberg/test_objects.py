@@ -346,3 +346,17 @@ def test_it_waits_no_longer_than_its_timeouts_say(world):
     with pytest.raises(ObjectStoreError):
         ObjectFile(bucket, "x", "s3://b/x", 10).read(0, 5)
     assert time.monotonic() - since < 60
+
+
+@pytest.mark.parametrize(
+    ("location", "why"),
+    [
+        ("s3://b/k", None),
+        ("gs://b/k", "gs isn't tried with obstore"),
+        ("s3://b//k", "obstore can't name the key of s3://b//k"),
+    ],
+)
+def test_why_pyiceberg_reads_an_object(world, location, why):
+    assert stores.why_unread(location, world.properties) == why
+    told = stores.why_unread("s3://b/k", {**world.properties, "client.profile-name": "p"})
+    assert told == "the catalog sets client.profile-name"

@@ -89,7 +89,7 @@ def sound(acc):
     """Nothing is damaged, what is needed is there, and a further vacuum leaves that alone."""
     store, uuid = Store.open(acc.config.store_root), uuid_of(acc)
     (needed,) = store.table(uuid).segments.values()
-    assert store.read_artifact(needed.path) == b"rows" and store.damages() == ()
+    assert store.read_range(needed.path, 0, 9) == b"rows" and store.damages() == ()
     acc.vacuum("lake.d.t", full=True)
     left = [path for path in acc.services.store._files.list("tables") if path.endswith(".parquet")]
     assert [acc.services.store._files.uri(path) for path in left] == [needed.path]

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import accelerator
 from accelerator.cli.main import main
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import ConfigError, StoreError
 from accelerator.services.maintenance.daemon import FinishedRound, Schedule, Vacuumed
 from accelerator.services.maintenance.prometheus import Exporter, _parsed, served
@@ -85,7 +86,7 @@ def test_figures_of_good_and_failed_rounds(tmp_path, monkeypatch):
     found = seen[0]
     table = "lake.shop.`my.sales`"
     assert [one.code for one in told] == [None, "store_unavailable", None]
-    assert told[0].table == table and "report" not in told[0].to_dict()
+    assert told[0].table == table and "report" not in as_dict(told[0])
     assert (found["rounds_total", "good"], found["rounds_total", "failed"]) == (1, 1)
     assert found["round_duration_seconds_count",] == 2
     assert round(found["round_duration_seconds_sum",], 3) >= told[0].seconds

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from msgspec.structs import replace
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
@@ -120,8 +119,7 @@ def test_a_cube_that_is_replaced_meanwhile_stays(
 
 def test_a_published_cube_stays(acc: Accelerator, catalog: SqlCatalog) -> None:
 
-    record = acc.services.store.registry().cubes["one"]
-    acc.services.store.update_cube(replace(record, published="lake.d.one_cube"))
+    acc.services.store.change_cube("one", published="lake.d.one_cube")
     catalog.drop_table("d.t")
     _serve(acc)
     assert _binned(acc) == {"two"}

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from msgspec.structs import replace
 
 import accelerator
 from accelerator.errors import (
@@ -122,7 +121,7 @@ def test_what_was_published_while_it_was_dropped_goes_too(acc, monkeypatch):
     def drop_published(_, record):
         dropped.append(record.published)
         if len(dropped) == 1:
-            acc.services.store.update_cube(replace(record, published="lake.d.published"))
+            acc.services.store.change_cube(record.name, published="lake.d.published")
 
     monkeypatch.setattr("accelerator.services.publish.drop_published", drop_published)
     acc.query("DROP CUBE sales")

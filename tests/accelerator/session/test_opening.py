@@ -14,16 +14,6 @@ from accelerator.store import local_path as store_path
 from tests.support.pristine import catalog_of
 
 
-def test_segments_on_an_object_store_are_refused_before_anything_is_registered(
-    tmp_path: Path,
-) -> None:
-    acc = accelerator.open(tmp_path, create=True, store="s3://bucket/store")
-    with pytest.raises(AcceleratorError, match="can't be written") as raised:
-        acc.query("CREATE CUBE c AS SELECT g, count(*) AS n FROM d.t GROUP BY g")
-    assert raised.value.hint
-    assert not acc.spark_started
-
-
 def test_a_warehouse_that_is_not_there_is_made_when_that_is_asked_for(tmp_path: Path) -> None:
     """A mistyped path makes nothing."""
     folder = tmp_path / "wharehouse"

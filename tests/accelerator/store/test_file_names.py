@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import StoreError
 from accelerator.store.files.local import LocalFiles
 from accelerator.store.files.names import inside, name_of
@@ -36,12 +38,12 @@ def test_what_names_no_file(name: object) -> None:
                 continue  # of a segment it's a number
             with pytest.raises((ValueError, TypeError)):
                 of({**json.loads(json.dumps(raw)), key: name})
-    sound = Garbage(cubes=("c",), chunks=("k",)).to_json()
+    sound = as_dict(Garbage(cubes=("c",), chunks=("k",)))
     for key in ("cubes", "chunks"):
         with pytest.raises(ValueError):
-            Garbage.from_json({**sound, key: [name]})
+            convert({**sound, key: [name]}, Garbage)
     with pytest.raises(ValueError):
-        ChunkRef.from_json([name, 1, 1, ""])
+        convert([name, 1, 1, ""], ChunkRef)
 
 
 @pytest.mark.parametrize("path", _OUT, ids=repr)
@@ -67,9 +69,16 @@ def test_other_names_are_taken() -> None:
     assert inside("tables/a..b/versions/v1.json") and inside("") == ""
 
 
+@pytest.mark.parametrize("name", ["dimensions", "edges", "fields", "settings"])
+def test_a_segment_says_what_it_was_built_from(name: str) -> None:
+    raw = segment(1, 1).to_json()
+    with pytest.raises(ValueError, match="built from"):
+        SegmentRecord.from_json({key: value for key, value in raw.items() if key != name})
+
+
 def test_a_name_is_kept() -> None:
     one = replace(cube("c"), disabled="why", published="lake.d.t")
     assert CubeRecord.from_json(one.to_json()) == one
     for key in ("disabled", "published"):
-        with pytest.raises(TypeError):
+        with pytest.raises(ValueError):
             CubeRecord.from_json({**one.to_json(), key: 7})

@@ -125,7 +125,7 @@ def test_an_unknown_name_says_what_is_there(bin):
 
 
 def test_an_undropped_cube_is_not_published(bin):
-    bin.store.update_cube(cube(published="lake.shop.sales_cube"))
+    bin.store.change_cube("sales", published="lake.shop.sales_cube")
     assert bin.store.recycle_cube("sales", DAY).published == "lake.shop.sales_cube"
     assert bin.store.undrop_cube("sales").published is None
 
@@ -335,12 +335,12 @@ def index(name="needle"):
 def test_an_index_is_switched_off_until_another_takes_its_place(tmp_path):
     store = Store.open(str(tmp_path))
     store.create_index(index())
-    store.update_index(replace(index(), disabled="It was wrong."))
+    store.change_index("needle", disabled="It was wrong.")
     assert Store.open(str(tmp_path)).registry().index("needle").disabled == "It was wrong."
     with pytest.raises(IndexNotFoundError, match="replaced by another"):
-        store.update_index(replace(index(), id="f" * 32))
+        store.change_index("needle", "f" * 32, disabled=None)
     with pytest.raises(IndexNotFoundError, match="no index"):
-        store.update_index(index("thread"))
+        store.change_index("thread", disabled=None)
     store.create_index(replace(index("new"), id="f" * 32))
     store.rename_index("new", "needle")
     assert store.registry(fresh=True).index("needle").disabled is None

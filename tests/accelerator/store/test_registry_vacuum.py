@@ -44,7 +44,7 @@ class Registry:
         store = self.another()
         for _ in range(times):
             published = f"lake.shop.t{store.registry().number}"
-            store.update_cube(cube(published=published))
+            store.change_cube("sales", published=published)
 
     def later(self, hours):
         self.world.now += int(hours * HOUR)
@@ -130,7 +130,7 @@ def test_a_registry_that_is_deleted_as_a_whole_begins_anew(tmp_path):
     store = Store.open(str(tmp_path), now_ms=lambda: now[0])
     store.create_cube(cube())
     for number in range(9):
-        store.update_cube(cube(published=f"t{number}"))
+        store.change_cube("sales", published=f"t{number}")
     (tmp_path / "registry" / f"v{11:020d}.json#123").write_text("half")
     report = store.vacuum(TABLE, KEEP, full=True)
     assert of(report)["deleted", GONE] == 7

@@ -165,13 +165,13 @@ class StoreMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.cubes)
     @rule(who=st.integers(0, 1), data=st.data(), published=st.sampled_from([None, "x", "y"]))
-    def update_cube(self, who, data, published):
+    def change_cube(self, who, data, published):
         old = self.cubes[data.draw(st.sampled_from(sorted(self.cubes)))]
         record = cube(old.name, old.id, published=published)
         self.do(
             who,
             [
-                lambda store: store.update_cube(record),
+                lambda store: store.change_cube(old.name, published=published),
                 lambda cubes, segments, jobs: ({**cubes, old.name: record}, segments, jobs),
             ],
         )

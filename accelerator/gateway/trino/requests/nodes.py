@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 from accelerator.common.records.as_dict import as_dict
 
@@ -261,8 +261,6 @@ Request = (
     | Refused
 )
 _KINDS: Mapping[str, type[Any]] = {one.__name__: one for one in get_args(Request)}
-_NAMES = ("table", "name", "schema")
-"""Fields that may be names of several parts, which JSON has as lists."""
 
 
 def to_dict(request: Request) -> dict[str, Any]:
@@ -276,22 +274,5 @@ def to_dict(request: Request) -> dict[str, Any]:
 
 def from_dict(given: Mapping[str, Any]) -> Request:
     """Reads a request from a message; LookupError, TypeError or ValueError for what is none."""
-    fields = dict(given["request"])
-    for name in _NAMES:
-        if isinstance(fields.get(name), list):
-            fields[name] = tuple(fields[name])
-    request: Request = _KINDS[given["kind"]](**fields)
+    request: Request = convert(given["request"], _KINDS[given["kind"]])
     return request
-
-
-def session_to_dict(client: ClientSession) -> dict[str, Any]:
-    """Returns the session as a message has it."""
-    return as_dict(client) | {"capabilities": sorted(client.capabilities)}
-
-
-def session_from_dict(given: Mapping[str, Any]) -> ClientSession:
-    """Reads a session from a message; LookupError, TypeError or ValueError for what is none."""
-    fields = dict(given)
-    fields["client_tags"] = tuple(fields["client_tags"])
-    fields["capabilities"] = frozenset(fields["capabilities"])
-    return ClientSession(**fields)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from pydantic import BaseModel
 
 from accelerator.gateway.access.check import denied
@@ -43,11 +43,9 @@ class ApiCall(Struct, frozen=True):
 
     @classmethod
     def from_dict(cls, raw: Json) -> ApiCall:
-        """Of a message; LookupError, TypeError or ValueError for what is none."""
+        """Reads a message; LookupError, TypeError or ValueError if it isn't one."""
         path, query, body = (dict(raw[name]) for name in ("path", "query", "body"))
-        whose = raw["log_of"]
-        if whose is not None and not isinstance(whose, str):
-            raise TypeError("log_of is no user's name")
+        whose = convert(raw["log_of"], str | None)
         access = UserAccess.from_json(raw["access"])
         return cls(str(raw["call"]), access, str(raw["user"]), path, query, body, whose)
 

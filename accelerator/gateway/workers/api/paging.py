@@ -7,10 +7,11 @@ input: one that somebody made up is refused, or leads to items that they may see
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+
+from msgspec import convert
 
 from accelerator.gateway.workers.api.errors import CursorError, RequestError
 from accelerator.gateway.workers.api.models import Paging
@@ -68,20 +69,17 @@ def _read(cursor: str, of: str, kind: type[_T]) -> _T:
         raise CursorError(
             "the list has changed, or the cursor is of another one", hint="begin anew without it"
         )
-    if not isinstance(place, kind) or isinstance(place, bool):
+    if not isinstance(place, kind):
         raise _unreadable()
     return place
 
 
-def _parts(cursor: str) -> tuple[str, object]:
+def _parts(cursor: str) -> tuple[str, str | int]:
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        of, place = json.loads(data.decode())
-    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
+        return convert(json.loads(data.decode()), tuple[str, str | int])
+    except (ValueError, RecursionError) as error:  # base64's own error is a ValueError
         raise _unreadable() from error
-    if not isinstance(of, str):
-        raise _unreadable()
-    return of, place
 
 
 def _unreadable() -> RequestError:

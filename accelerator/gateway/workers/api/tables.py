@@ -7,14 +7,13 @@ Nothing here reads a data file.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
-from accelerator.errors import UNFIT, UnknownTableError
+from accelerator.errors import UnknownTableError
 from accelerator.gateway.access.check import check, check_read, denied
 from accelerator.gateway.access.filter_listings import visible
 from accelerator.gateway.access.grants import Action, Object, UserAccess
@@ -27,7 +26,7 @@ from accelerator.gateway.workers.api.errors import CursorError
 from accelerator.iceberg import PinnedTable
 from accelerator.query.statements import nodes
 from accelerator.query.statements.nodes import Statement
-from accelerator.services.clustering.order import FORMAT, PROPERTY
+from accelerator.services.clustering.order import StoredOrder
 from accelerator.session import commands
 from rewrite.facts import At
 
@@ -345,14 +344,11 @@ def _sorted_by(pinned: PinnedTable) -> Iterable[Any]:
 
 
 def _clustered(pinned: PinnedTable) -> m.Clustering | None:
-    """By the table's property, of which nothing is trusted; None where it tells of no order."""
-    try:
-        told = json.loads(pinned.properties.get(PROPERTY, "{}"))
-        if told["version"] != FORMAT:
-            return None
-        return m.Clustering(curve=told["order"], columns=[one["name"] for one in told["keys"]])
-    except UNFIT:  # pydantic's own error is a ValueError
+    """Returns the order in the table's property; None if there is none that can be read."""
+    stored = StoredOrder.of(pinned.properties)
+    if stored is None:
         return None
+    return m.Clustering(curve=stored.order, columns=[key.name for key in stored.keys])
 
 
 def _specs(pinned: PinnedTable) -> dict[int, frozenset[str]]:

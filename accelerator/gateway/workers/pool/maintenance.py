@@ -10,6 +10,8 @@ import asyncio
 import logging
 from contextlib import aclosing
 
+from msgspec import convert
+
 from accelerator.errors import UNFIT, SparkElsewhereError
 from accelerator.gateway.trino.errors import TrinoError
 from accelerator.gateway.workers.messages import Header
@@ -62,19 +64,19 @@ class Maintenance:
     def _hear(self, told: Header) -> None:
         try:
             if "ended" in told:
-                self.exporter.ended(FinishedRound(**told["ended"]))
+                self.exporter.ended(convert(told["ended"], FinishedRound))
                 return
             if "refreshed" in told:
-                self._hear_refresh(Refreshed(**told["refreshed"]))
+                self._hear_refresh(convert(told["refreshed"], Refreshed))
                 return
             if "advised" in told:
-                self._hear_advice(Advised.from_dict(told["advised"]))
+                self._hear_advice(convert(told["advised"], Advised))
                 return
             if "lags" in told:
                 self._figures.lags(told["lags"])
                 return
-            done = Vacuumed(**told["vacuumed"])
-            lines = tuple(VacuumLine(**line) for line in told["lines"])
+            done = convert(told["vacuumed"], Vacuumed)
+            lines = convert(told["lines"], tuple[VacuumLine, ...])
         except UNFIT as error:
             _log.error("what the store's maintenance told can't be read: %s", error)
             return

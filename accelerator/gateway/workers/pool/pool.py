@@ -115,6 +115,8 @@ class PoolSettings(Struct, frozen=True):
     cgroup: str | None = None
     wait_max_s: float | None = None
     """How long a statement waits for a thread; None: as long as it takes."""
+    private: tuple[str, ...] = ()
+    """The gateway's own files, which no table's location may contain."""
 
 
 class _Isolation:
@@ -592,6 +594,7 @@ class Pool:
             "zones": settings.zones,
             "silence_s": settings.silence_s,
             "gateway": dict(settings.gateway),
+            "private": list(settings.private),
         }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from contextlib import aclosing
 
+from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.grants import UserAccess
 from accelerator.gateway.trino.errors import TrinoError
@@ -52,7 +53,7 @@ def _job() -> Header:
     facts: Header = {"session": [], "roles": [], "enabled": [], "queries": [], "nodes": []}
     return {
         **nodes.to_dict(_ASKED),
-        "client": nodes.session_to_dict(ClientSession(user="")),
+        "client": as_dict(ClientSession(user="")),
         "login": "",
         "access": UserAccess.all().to_json(),
         "log_of": None,

@@ -8,7 +8,6 @@ no bounds of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ import pyarrow as pa
 from msgspec import Struct
 
 from accelerator.artifacts.relate.index_validity import key_columns
-from accelerator.errors import UNFIT
 from accelerator.services.advisor.choose import Option
 from accelerator.services.advisor.cost_model import order_seconds, per_day
 from accelerator.services.advisor.cubes.row_sample import sampled_rows
@@ -29,7 +27,7 @@ from accelerator.services.advisor.indexes.clustering_simulation import (
 from accelerator.services.advisor.indexes.options import FactAccess, FactReads
 from accelerator.services.advisor.workload.filters import FAILS
 from accelerator.services.clustering.options import file_bytes
-from accelerator.services.clustering.order import PROPERTY, Order, OrderKey
+from accelerator.services.clustering.order import Order, OrderKey, StoredOrder
 from indexes.domains import domain_of
 from indexes.question import Among, Compare, Like, Question
 from rewrite.ir.expr import Column
@@ -228,15 +226,11 @@ def _is_ordered(question: Question) -> bool:
 
 def order_id(properties: Mapping[str, str]) -> str:
     """The id of the order that a table was rewritten in last; empty of none."""
-    try:
-        return str(json.loads(properties.get(PROPERTY, "{}"))["id"])
-    except UNFIT:
-        return ""
+    stored = StoredOrder.of(properties)
+    return "" if stored is None else stored.id
 
 
 def ordered_by(properties: Mapping[str, str]) -> set[int]:
     """The ids of the columns of that order, those of relate columns among them."""
-    try:
-        return {int(key["id"]) for key in json.loads(properties.get(PROPERTY, "{}"))["keys"]}
-    except UNFIT:
-        return set()
+    stored = StoredOrder.of(properties)
+    return set() if stored is None else {key.id for key in stored.keys}

@@ -82,11 +82,6 @@ class Workload(Struct, frozen=True):
     since: datetime | None = None
     used: Mapping[str, datetime] = field(default_factory=dict)
 
-    @property
-    def ms_per_day(self) -> float:
-        """What all of them take in a day."""
-        return sum(shape.ms for shape in self.shapes) / self.days
-
 
 def logged(
     files: StoreFiles,

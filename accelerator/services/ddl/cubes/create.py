@@ -39,7 +39,6 @@ def create(statement: CreateCube, services: Services) -> Built:
 
     CubeExistsError for a name in use, StatementError for one that replacing needs.
     """
-    services.builder.check_store()
     check_name(statement.name)
     cube = bind_definition(services, statement.select_sql)
     existing = services.store.registry().cubes.get(statement.name)

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Struct, field
+from msgspec import Meta, Struct, convert, field
 
 HEAVY_HITTERS = "lakehouse-accelerator-heavy-hitters-v1"
 HELD = 256
 BYTES_MAX = 256
 _KINDS = frozenset(("boolean", "int", "long", "date", "string"))
 _ROWS_MAX = 1 << 62
-_KEYS = frozenset(("rows", "error", "long", "values"))
 
 
 def has_heavy_hitters(kind: str) -> bool:
@@ -88,30 +88,27 @@ def _largest(counts: npt.NDArray[np.int64], most: int) -> tuple[npt.NDArray[np.i
     return chosen[counts[chosen] > cut], cut
 
 
+_Rows = Annotated[int, Meta(ge=0, le=_ROWS_MAX)]
+_Pair = tuple[Annotated[str, Meta(max_length=BYTES_MAX)], Annotated[int, Meta(ge=1, le=_ROWS_MAX)]]
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
+    rows: _Rows
+    error: _Rows
+    long: _Rows
+    values: Annotated[tuple[_Pair, ...], Meta(max_length=HELD)]
+
+
 def parsed(data: bytes) -> HeavyHitters:
     """The summary of these bytes; ValueError where they aren't those of one."""
     try:
-        document = json.loads(data)
-        if not isinstance(document, dict) or document.keys() != _KEYS:
-            raise ValueError("heavy hitters of another form")
-        rows, error, long = (_number(document[key]) for key in ("rows", "error", "long"))
-        values = {_text(value): _number(count, 1) for value, count in document["values"]}
-        if len(values) != len(document["values"]) or len(values) > HELD:
-            raise ValueError("heavy hitters of too many values, or of one twice")
-    except (ArithmeticError, LookupError, RecursionError, TypeError) as found:
-        raise ValueError(f"heavy hitters can't be read: {found!r}") from None
+        document = convert(json.loads(data), _Document)
+    except RecursionError as deep:
+        raise ValueError(f"heavy hitters can't be read: {deep!r}") from None
+    values = dict(document.values)
+    if len(values) != len(document.values) or any(len(v.encode()) > BYTES_MAX for v in values):
+        raise ValueError("heavy hitters of one value twice, or of too long a one")
+    rows, error, long = document.rows, document.error, document.long
     if sum(values.values()) + long > rows or error > rows:
         raise ValueError("heavy hitters that count more rows than there are")
     return HeavyHitters(rows, error, long, values)
-
-
-def _number(value: object, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _ROWS_MAX:
-        raise ValueError("a count of heavy hitters is no count")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value.encode()) > BYTES_MAX:
-        raise ValueError("a value of heavy hitters is no text, or too long a one")
-    return value

@@ -213,7 +213,7 @@ def test_what_was_just_brought_back_isnt_advised_away(lake, monkeypatch):
         log(acc, (TOTAL, 30))
         record = acc.services.store.registry(fresh=True).cubes["old"]
         past = record.created_ms - 30 * 86_400_000
-        acc.services.store.update_cube(replace(record, created_ms=past))
+        acc.services.store.change_cube("old", created_ms=past)
         assert "DROP CUBE" in [one.action for one in acc.analyze().recommendations]
         acc.query("DROP CUBE old")
         acc.query("UNDROP CUBE old AS mine")

@@ -117,7 +117,7 @@ def test_what_comes_once_a_day_is_once_a_day(days, half_life):
 )
 def test_whatever_the_log_says(rows):
     found = read(*rows)
-    assert found.days > 0 and found.ms_per_day >= 0
+    assert found.days > 0
     assert sum(one.runs for one in found.shapes) == found.statements
     assert all(0 < len(one.samples) <= SAMPLES_MAX for one in found.shapes)
 

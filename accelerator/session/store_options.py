@@ -1,0 +1,53 @@
+"""The options of a store that lies in its catalog's own bucket: the catalog's, in obstore's names.
+
+A store elsewhere gets none: keys are sent to the bucket alone that they were given for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+_SCHEMES = ("s3", "s3a", "s3n")
+_NAMES = {
+    "endpoint": "aws_endpoint",
+    "region": "aws_region",
+    "access-key-id": "aws_access_key_id",
+    "secret-access-key": "aws_secret_access_key",
+    "session-token": "aws_session_token",
+}
+_PREFIXES = ("client.", "s3.")
+"""The later one wins, as for PyIceberg."""
+
+
+def store_options_of(root: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns obstore's options for an S3 root in the bucket of the catalog's warehouse; else none.
+
+    >>> catalog = {"warehouse": "s3://lake/files", "s3.endpoint": "http://h:1", "s3.region": "r"}
+    >>> store_options_of("s3://lake/files/.accelerator", catalog)
+    {'aws_endpoint': 'http://h:1', 'aws_region': 'r', 'allow_http': 'true'}
+    >>> store_options_of("s3://elsewhere/store", catalog)
+    {}
+    """
+    if _bucket(root) is None or _bucket(root) != _bucket(properties.get("warehouse", "")):
+        return {}
+    found = {
+        ours: properties[prefix + theirs]
+        for prefix in _PREFIXES
+        for theirs, ours in _NAMES.items()
+        if properties.get(prefix + theirs)
+    }
+    if found.get("aws_endpoint", "").startswith("http://"):
+        found["allow_http"] = "true"
+    if properties.get("s3.force-virtual-addressing") == "true":
+        found["aws_virtual_hosted_style_request"] = "true"
+    return found
+
+
+def _bucket(uri: str) -> str | None:
+    """The bucket of an S3 URI, None of any other."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    return parts.netloc if parts.scheme.lower() in _SCHEMES and parts.netloc else None
