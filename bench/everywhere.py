@@ -1,4 +1,4 @@
-"""Statements over every table: any catalog, store and width. So far: wide tables."""
+"""Statements over every table: any catalog, store and width. So far: wide tables and S3."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import wide
+from bench import everywhere_s3, wide
 from bench.report import Report
 from bench.steps import Steps
 
-_PARTS = {"wide": (f"Tables of {', '.join(f'{w:,}' for w in wide.WIDTHS)} columns", wide.measure)}
+_PARTS = {
+    "wide": (f"Tables of {', '.join(f'{w:,}' for w in wide.WIDTHS)} columns", wide.measure),
+    "s3": ("Tables in S3, beside PyArrow's dataset", everywhere_s3.measure),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     parser.add_argument("--json", type=Path, default=Path("build/bench-everywhere.json"))
+    parser.add_argument("--only", choices=_PARTS, help="one part alone")
     parser.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
 
 
@@ -28,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(tempfile.mkdtemp(prefix="bench-everywhere-", dir=options.folder))
     steps = Steps(Console())
     try:
-        for text, measure in _PARTS.values():
+        for name, (text, measure) in _PARTS.items():
+            if options.only not in (None, name):
+                continue
             with steps.step(text) as tell:
                 report.figures.update(measure(folder, tell))
             report.save()

@@ -63,6 +63,7 @@ REASONS: dict[str, str] = {
     "not_a_query": "The statement is no SELECT.",
     "not_built": "No build has covered the file.",
     "not_indexable": "The index could keep nothing of the file, which is always read.",
+    "object_by_pyiceberg": "PyIceberg reads the table's files from their object store.",
     "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",
     "plain_pruning": "What plain Spark answers depends on how Iceberg leaves out its files.",
     "planning_failed": "The layer failed while planning; the plain query answered.",

@@ -49,6 +49,12 @@ class EqualityDeletesError(NeedsSparkError):
     code = "equality_deletes_need_spark"
 
 
+class ObjectStoreError(EngineError, OSError):
+    """An object store doesn't answer, refuses, or sends too few bytes."""
+
+    code = "object_store_unavailable"
+
+
 class ManifestError(CatalogError):
     """A manifest is damaged, or written in a way that isn't known."""
 

@@ -1,8 +1,8 @@
-"""Bytes of Iceberg metadata: local paths by plain `open`, everything else by PyIceberg's FileIO.
+"""Bytes of a table's files: local ones by plain `open`, S3's by obstore, others by PyIceberg.
 
-PyIceberg's own FileIO for local files imports PyArrow's dataset half (0.4 s), which a statement
-that is answered from a cube never needs; so local metadata and manifests are read without it. Paths
-are taken literally: Iceberg writes them as text and doesn't percent-decode them.
+PyIceberg's own FileIO for local files imports PyArrow's dataset half (0.4 s). A statement that is
+answered from a cube never needs it, so local metadata and manifests are read without it. Paths are
+literal: Iceberg writes them as text and doesn't percent-decode them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
 from accelerator.common.file_uri import path_of
 from accelerator.common.safe_files import open_file
 
+if TYPE_CHECKING:
+    from accelerator.iceberg.objects.inputs import ObjectStream
+    from accelerator.iceberg.objects.object_file import ObjectFile
+
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
+SMALL = 1 << 20
+"""Bytes of an object's range that is cached in memory."""
 _CHUNK = 1 << 16
 
 
@@ -44,9 +50,30 @@ def local_path(location: str) -> str | None:
     return None if "://" in location else location
 
 
-def inputs_for(location: str, properties: Mapping[str, str]) -> Inputs:
-    """The cheapest reader of the files beside that location."""
-    return LocalInputs() if local_path(location) is not None else file_io(location, properties)
+def inputs_for(
+    location: str, properties: Mapping[str, str], count: Callable[[int], None] = lambda _size: None
+) -> Inputs:
+    """The cheapest reader of the files beside that location.
+
+    `count` is given the number of bytes that an object store sends.
+    """
+    if local_path(location) is not None:
+        return LocalInputs()
+    from accelerator.iceberg.objects.inputs import ObjectInputs  # imports obstore
+
+    return ObjectInputs(properties, count)
+
+
+def object_file(inputs: Inputs, location: str, size: int) -> ObjectFile | None:
+    """The object of that size at the location; None for what isn't read by obstore."""
+    found = getattr(inputs, "object", None)
+    return None if found is None else cast("ObjectFile | None", found(location, size))
+
+
+def object_stream(inputs: Inputs, location: str, size: int) -> ObjectStream | None:
+    """The stream of an object of that size; None for what isn't read by obstore."""
+    stream = getattr(inputs, "stream", None)
+    return None if stream is None else cast("ObjectStream | None", stream(location, size))
 
 
 def file_io(location: str, properties: Mapping[str, str]) -> FileIO:

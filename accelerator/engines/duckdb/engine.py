@@ -20,13 +20,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from inspect import Parameter, Signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from accelerator.common.lru_cache import Recent
+from accelerator.engines.duckdb.object_scans import (
+    OBJECTS_FOLDER,
+    PROTOCOL,
+    ObjectScans,
+    TagObjects,
+)
 from accelerator.engines.duckdb.result_limit import HeldRows
 from accelerator.engines.duckdb.segment_cache import HotSegments
 from accelerator.engines.duckdb.spill import Spill
@@ -38,6 +44,9 @@ from accelerator.iceberg.errors import NeedsSparkError
 from cubes.states import SUM_LEAVES
 from rewrite.bind.functions import OURS
 from rewrite.render.expressions import RAISED
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 # It advises against what costs least for small answers.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
@@ -55,6 +64,9 @@ _OPTIMIZERS_OFF = (
 )
 
 
+_HOLE_BYTES = 8 * 1024
+"""Column chunks with so few bytes between them are read at once. Left alone, DuckDB reads larger
+holes too, up to half of the bytes again."""
 _NOT_UTF8, _INTERRUPTED = "Invalid string encoding found in Parquet file", "INTERRUPT"
 _NO_MEMORY = "Out of Memory"
 _OF_A_VALUE = (
@@ -108,6 +120,8 @@ class DuckDBEngine:
         self._begun: dict[str, bool] = {}
         self._lock = threading.Lock()
         self._has_functions = self._ending = False
+        self._objects = ObjectScans(self.check, self._serve_objects)
+        self._object_files: AbstractFileSystem | None = None
         self._opened = self._closed = 0
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
@@ -135,7 +149,7 @@ class DuckDBEngine:
         if "acc_" in sql:
             self._define_functions()
         cursor = self._cursor()
-        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
+        with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             if bytes_max is not None:
                 relation = cursor.sql(_single(cursor, sql))
                 return _bounded(relation, bytes_max, hold or partial(self.held.hold, tag))
@@ -166,7 +180,7 @@ class DuckDBEngine:
             while True:
                 if self._closed != closed:
                     raise EngineError("the session was closed", hint="open another one")
-                with self._tracked(cursor, tag), _errors():
+                with self._tracked(cursor, tag), self._failing(tag):
                     if reader is None:
                         relation = cursor.sql(_single(cursor, sql))
                         reader = relation.to_arrow_reader(_BATCH_ROWS)
@@ -195,6 +209,14 @@ class DuckDBEngine:
             self.hot.forget()
         return files
 
+    def objects(self, tag: str) -> TagObjects:
+        """Returns the paths and the byte count for objects that the work of that tag reads."""
+        return TagObjects(self._objects, tag)
+
+    def objects_read(self, tag: str) -> int | None:
+        """Returns the bytes of objects that the work of that tag read; None if it reads none."""
+        return self._objects.bytes_read(tag)
+
     def execute(
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
     ) -> None:
@@ -202,7 +224,7 @@ class DuckDBEngine:
         if "acc_" in sql:
             self._define_functions()
         cursor = self._cursor()
-        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
+        with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
             cursor.execute(_single(cursor, sql))
 
     @contextmanager
@@ -216,6 +238,7 @@ class DuckDBEngine:
         finally:
             with self._lock:
                 del self._begun[tag]
+            self._objects.release(tag)
 
     def check(self, tag: str) -> None:
         """CancelledError where work that is `stoppable` under the tag was interrupted."""
@@ -281,6 +304,26 @@ class DuckDBEngine:
                 if not left:
                     del self._running[tag]
 
+    @contextmanager
+    def _failing(self, tag: str) -> Iterator[None]:
+        """DuckDB's errors as ours; of an object that can't be read, why it can't."""
+        try:
+            with _errors():
+                yield
+        except EngineError as error:
+            why = self._objects.error(tag)
+            if why is None:
+                raise
+            raise why from error
+
+    def _serve_objects(self, files: AbstractFileSystem) -> None:
+        """Lets DuckDB open objects through that file system, in later databases too."""
+        root = self._open()
+        with self._lock:
+            self._object_files = files
+            if PROTOCOL not in root.list_filesystems():
+                root.register_filesystem(files)
+
     def _check_ending(self) -> None:
         if self._ending:
             raise CancelledError("the process is ending")
@@ -299,13 +342,16 @@ class DuckDBEngine:
             if self._root is None:
                 root = duckdb.connect(f":memory:{uuid.uuid4().hex}")
                 root.execute(f"SET disabled_optimizers = '{','.join(_OPTIMIZERS_OFF)}'")
-                root.execute("SET parquet_metadata_cache = true")
-                root.execute("SET GLOBAL TimeZone = 'UTC'")  # of its cursors, too
+                root.execute("SET GLOBAL parquet_metadata_cache = true")  # of its cursors, too
+                root.execute(f"SET GLOBAL parquet_prefetch_column_gap = {_HOLE_BYTES}")
+                root.execute("SET GLOBAL TimeZone = 'UTC'")
                 if self._settings["threads"]:
                     root.execute(f"SET threads = {self._settings['threads']}")
                 if self._settings["memory"]:
                     root.execute("SET memory_limit = ?", [f"{self._settings['memory']}B"])
                 self._lock_down(root)
+                if self._object_files is not None:
+                    root.register_filesystem(self._object_files)
                 if self._has_functions:
                     _define_functions(root)
                 self._root = root
@@ -324,7 +370,9 @@ class DuckDBEngine:
         # Patterns are compared as they're written, and `path_list` writes them.
         folders = {*self._folders.own, *self._folders.tables}
         patterns = set(map(_literally, folders))
-        allowed = ", ".join(map(text_literal, {*folders, *patterns, self._spill.path}))
+        allowed = ", ".join(
+            map(text_literal, {*folders, *patterns, self._spill.path, OBJECTS_FOLDER})
+        )
         self._opened += 1  # two databases can't share a folder for what they spill
         spill = f"{self._spill.path}/{self._opened}"
         for setting in (

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelerator.common.arrow.spark_types import row_width
+from accelerator.common.byte_counter import ByteCounter
 from accelerator.common.lru_cache import UNLIMITED, Recent
+from accelerator.iceberg.io import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,15 +46,18 @@ class KeptRows:
         return bool((rows >= 0).all()) and int(rows.sum()) * row_width(types) * 4 <= self._size
 
     def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:
-        """Those columns of all rows of the pinned table, and the bytes that were read for it.
+        """Returns those columns of all rows of the pinned table, and the bytes that were read.
 
-        These are the files' own, at most; none where the columns are kept.
+        For local files these are the files' sizes, for others the bytes that the store sent. Cached
+        columns read none.
         """
         name = name_of(pinned, columns)
         known = self._tables.get(name)
         if known is not None:
             return known, 0
-        table = pinned.arrow(columns)
+        sent = ByteCounter()
+        table = pinned.arrow(columns, count=sent)
         if table.nbytes * 4 <= self._size:
             self._tables.put(name, table)
-        return table, pinned.size_bytes
+        is_local = local_path(pinned.metadata_location) is not None
+        return table, pinned.size_bytes if is_local else sent.bytes

@@ -10,7 +10,7 @@ numbers. So floating columns come through an expression of which it knows no bou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ import pyarrow as pa
 from msgspec import Struct
 
 from accelerator.engines.duckdb.engine import path_list, text_literal
-from accelerator.iceberg.io import local_path
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import duckdb_type, quote
 from rewrite.types import FLOATING
@@ -65,28 +64,30 @@ def table_scan(
     columns = [column for column in map(pinned.facts.column, names) if column is not None]
     types, hold = _types(columns), partial(engine.held.hold, tag)
     if types is None or len(columns) < len(names) or not files:
-        return _in_arrow(pinned, names, files, name, numbered, hold)
+        return _in_arrow(pinned, names, files, name, numbered, hold, engine.objects(tag).count)
     from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
 
-    readable = engine.files_of(pinned.locations)
-    found = by_ids(pinned, names, files, readable.may_read, lambda: engine.check(tag))
+    readable, objects = engine.files_of(pinned.locations), engine.objects(tag)
+    found = by_ids(pinned, names, files, readable.may_read, lambda: engine.check(tag), objects)
     if len(found.others) == len(files):
-        return _in_arrow(pinned, names, files, name, numbered, hold)
+        return _in_arrow(pinned, names, files, name, numbered, hold, objects.count)
     tables: dict[str, pa.Table] = {}
     parts: list[str] = []
     if found.whole:
-        parts.append(_select(columns, types, found.whole, numbered))
+        parts.append(_select(columns, types, found.whole, found.files, numbered))
     if found.deleted:
         deletes = f"{name}_deleted"
         tables[deletes] = _deleted(found)
         hold(tables[deletes].nbytes)
         paths = [path for path, _ in found.deleted]
         parts.append(
-            f"{_select(columns, types, paths, numbered)} AS s ANTI JOIN {deletes} AS d"
+            f"{_select(columns, types, paths, found.files, numbered)} AS s ANTI JOIN {deletes} AS d"
             " ON d.file = s.file_index AND d.pos = s.file_row_number"
         )
     if found.others:
-        beside = _in_arrow(pinned, names, found.others, f"{name}_beside", numbered, hold)
+        beside = _in_arrow(
+            pinned, names, found.others, f"{name}_beside", numbered, hold, objects.count
+        )
         tables.update(beside.tables)
         shown = [quote(c.name, "duckdb") for c in columns]
         shown += [] if numbered is None else [numbered.column]
@@ -109,11 +110,14 @@ def _in_arrow(
     name: str,
     numbered: FileNumberColumn | None,
     hold: Hold,
+    count: Callable[[int], None],
 ) -> TableScan:
-    """By the reader that was there: one table, or with numbers one for each file."""
+    """Reads the files into Arrow: one table, or with numbers one for each file."""
     if numbered is None or not files:
-        return TableScan("", {name: pinned.arrow(names, files, hold)})
-    tables = {f"{name}_{n}": pinned.arrow(names, [file], hold) for n, file in enumerate(files)}
+        return TableScan("", {name: pinned.arrow(names, files, hold, count)})
+    tables = {
+        f"{name}_{n}": pinned.arrow(names, [file], hold, count) for n, file in enumerate(files)
+    }
     parts = (
         f"SELECT *, CAST({numbered.numbers[file.path]} AS BIGINT) AS {numbered.column} FROM {one}"
         for one, file in zip(tables, files, strict=True)
@@ -133,6 +137,7 @@ def _select(
     columns: Sequence[ColumnFacts],
     types: Sequence[str],
     paths: Sequence[str],
+    origins: Mapping[str, str],
     numbered: FileNumberColumn | None,
 ) -> str:
     fields = ", ".join(
@@ -142,8 +147,7 @@ def _select(
     )
     shown = list(map(_shown, columns))
     if numbered is not None:
-        by_path = {local_path(path): number for path, number in numbered.numbers.items()}
-        listed = ", ".join(str(by_path[path]) for path in paths)
+        listed = ", ".join(str(numbered.numbers[origins[path]]) for path in paths)
         shown.append(
             f"CAST([{listed}][CAST(file_index AS BIGINT) + 1] AS BIGINT) AS {numbered.column}"
         )

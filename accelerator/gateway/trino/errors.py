@@ -130,6 +130,7 @@ NAMES: Mapping[str, str] = {
     "no_worker": "SERVER_STARTING_UP",
     "not_built_yet": "NOT_SUPPORTED",
     "not_found": "NOT_FOUND",
+    "object_store_unavailable": _INTERNAL,
     "origin_foreign": "PERMISSION_DENIED",
     "output_failed": _INTERNAL,
     "page_not_there": "NOT_FOUND",

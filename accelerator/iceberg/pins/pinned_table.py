@@ -488,8 +488,12 @@ class PinnedTable:
         columns: Sequence[str],
         files: Sequence[LiveFile] | None = None,
         hold: Callable[[int], None] | None = None,
+        count: Callable[[int], None] = lambda _size: None,
     ) -> pa.Table:
-        """The rows of those files (all if None), deletes applied, under the pinned schema."""
+        """The rows of those files (all if None), deletes applied, under the pinned schema.
+
+        `count` is given the number of bytes that an object store sends for them.
+        """
         from accelerator.iceberg.rows.read import read_rows  # imports PyArrow's dataset half
 
-        return read_rows(self, columns, self.live_files() if files is None else files, hold)
+        return read_rows(self, columns, self.live_files() if files is None else files, hold, count)

@@ -6,18 +6,19 @@ PyIceberg's ArrowScan reads the files, so that schema evolution holds. What else
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
 
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.typedef import Record
 
-from accelerator.iceberg.io import file_io
+from accelerator.iceberg.io import Inputs, file_io, inputs_for, local_path
 from accelerator.iceberg.rows.readable import WithSchema
 from accelerator.iceberg.tables.data_file import LiveFile
 
@@ -39,12 +40,17 @@ class ScanTable(WithSchema, Protocol):
 class WholeFiles:
     """Reads files of one pinned table under a part of its schema."""
 
-    def __init__(self, pinned: ScanTable, schema: Schema) -> None:
-        self.io = file_io(pinned.metadata_location, pinned.io_properties)
+    def __init__(
+        self,
+        pinned: ScanTable,
+        schema: Schema,
+        count: Callable[[int], None] = lambda _size: None,
+    ) -> None:
+        self.io = _reading_io(pinned, count)
         # ArrowScan asks the current schema about the table: make it the pinned one.
         update = {"current_schema_id": pinned.schema.schema_id}
         metadata = pinned.metadata.model_copy(update=update)
-        self._scan = ArrowScan(metadata, self.io, schema, AlwaysTrue())
+        self._scan = ArrowScan(metadata, cast(FileIO, self.io), schema, AlwaysTrue())
         self._specs = metadata.specs()
 
     def rows(self, files: Sequence[LiveFile]) -> pa.Table:
@@ -73,3 +79,11 @@ class WholeFiles:
         )
         data.spec_id = file.spec_id
         return FileScanTask(data)
+
+
+def _reading_io(pinned: ScanTable, count: Callable[[int], None]) -> Inputs:
+    """PyIceberg's own for local files; ArrowScan only opens inputs of it."""
+    location, properties = pinned.metadata_location, pinned.io_properties
+    if local_path(location) is not None:
+        return file_io(location, properties)
+    return inputs_for(location, properties, count)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from msgspec import Struct
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from accelerator.iceberg.errors import NeedsSparkError
-from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.io import Inputs, inputs_for, local_path, object_file
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.read import Pinned, projection
@@ -27,6 +27,9 @@ from accelerator.iceberg.rows.stored_types import footers, known_footer, lacked,
 from accelerator.iceberg.tables.data_file import LiveFile
 from rewrite.reason import Declined
 
+if TYPE_CHECKING:
+    from accelerator.iceberg.objects.object_file import ObjectFile
+
 
 class PinnedById(Pinned, Protocol):
     """What this needs of a pinned table."""
@@ -34,6 +37,18 @@ class PinnedById(Pinned, Protocol):
     @property
     def defaulted_fields(self) -> frozenset[int]:
         """Ids of fields that have a value in files that lack them."""
+        ...
+
+
+class Objects(Protocol):
+    """Names objects for DuckDB, for one statement."""
+
+    def path(self, file: ObjectFile) -> str:
+        """The path by which it opens the object."""
+        ...
+
+    def count(self, size: int) -> None:
+        """Counts bytes that came from the store."""
         ...
 
 
@@ -46,6 +61,8 @@ class ByIds(Struct, frozen=True):
     whole: tuple[str, ...]
     deleted: tuple[tuple[str, Positions], ...]
     others: tuple[LiveFile, ...]
+    files: Mapping[str, str]
+    """The data file's path, as the table has it, by each of those paths."""
 
 
 def by_ids(
@@ -54,10 +71,12 @@ def by_ids(
     files: Sequence[LiveFile],
     allowed: Callable[[str], bool],
     check: Callable[[], None] = lambda: None,
+    objects: Objects | None = None,
 ) -> ByIds:
     """How those files' columns may be read; `allowed` says whether a local path may be opened.
 
     `check` raises where nobody waits any more; it's asked before each file's deletes are read.
+    `objects` names the paths of those in object stores.
 
     NeedsSparkError where only Spark reads a file, or nobody in process may read the column.
     """
@@ -65,12 +84,14 @@ def by_ids(
     schema = projection(pinned, columns)
     wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
     never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
-    inputs = inputs_for(pinned.metadata_location, pinned.io_properties)
+    count = objects.count if objects is not None else lambda _size: None
+    inputs = inputs_for(pinned.metadata_location, pinned.io_properties, count)
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
     local = {path: found for path, found in paths.items() if found and allowed(found)}
     for file in files:
         if file.path in local and _is_link(file, local[file.path]):
             del local[file.path]
+    local |= _object_paths(inputs, [f for f in files if f.path not in local], objects)
     told = footers(inputs, [f for f in files if f.path in local])
     fits: dict[int, frozenset[int] | None] = {}
     whole: list[str] = []
@@ -98,7 +119,20 @@ def by_ids(
             whole.append(local[file.path])
     pairs = zip(deleted, DeletedRows(pinned).of_each(deleted, check), strict=True)
     found = tuple((local[file.path], places) for file, places in pairs)
-    return ByIds(tuple(whole), found, tuple(others))
+    origins = {place: path for path, place in local.items()}
+    return ByIds(tuple(whole), found, tuple(others), origins)
+
+
+def _object_paths(
+    inputs: Inputs, files: Sequence[LiveFile], objects: Objects | None
+) -> dict[str, str]:
+    """The paths by which DuckDB reads files in object stores, of those that obstore reaches."""
+    found: dict[str, str] = {}
+    for file in files if objects is not None else ():
+        stored = object_file(inputs, file.path, file.size_bytes)
+        if stored is not None and objects is not None and file.file_format == "parquet":
+            found[file.path] = objects.path(stored)
+    return found
 
 
 def why_beside(
@@ -115,7 +149,7 @@ def why_beside(
     never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
     for file in files:
         footer = known_footer(file)
-        if footer is None or local_path(file.path) is None:
+        if footer is None:
             continue
         missing = _missing(footer.schema, wanted)
         if missing is None or _have_values(missing & ids, file, never):

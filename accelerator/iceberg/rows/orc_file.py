@@ -9,19 +9,20 @@ appendix A).
 from __future__ import annotations
 
 import decimal
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, cast
 
 import pyarrow as pa
 from msgspec import Struct
 from pyarrow import orc
 
 from accelerator.iceberg.errors import NeedsSparkError
-from accelerator.iceberg.io import Inputs, local_path
+from accelerator.iceberg.io import Inputs, local_path, object_stream
 from accelerator.iceberg.rows.stored_types import FIELD_ID, lacked, unread
 from accelerator.iceberg.tables.data_file import LiveFile
 from indexes.bounds import UNKNOWN
@@ -33,7 +34,18 @@ Open = Callable[[], BinaryIO]
 _ICEBERG_ID = b"iceberg.id"
 _UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
 _SECOND = 1_000_000
+_BUFFERED = 1 << 16
 _DIGITS = decimal.Context(prec=80)
+
+
+class DataFile(Protocol):
+    """A data file's location and its size in bytes."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def size_bytes(self) -> int: ...
 
 
 class OrcReaderMissingError(NeedsSparkError):
@@ -222,12 +234,19 @@ class OrcFile:
         return pa.field(field.name, type_, metadata=None if number is None else {FIELD_ID: number})
 
 
-def opener(inputs: Inputs, path: str) -> Open:
+def opener(inputs: Inputs, file: DataFile) -> Open:
     """Opens that file anew each time it's called."""
-    local = local_path(path)
+    local = local_path(file.path)
     if local is not None:
         return lambda: Path(local).open("rb")
-    return lambda: cast(BinaryIO, inputs.new_input(path).open())
+
+    def opened() -> BinaryIO:
+        stream = object_stream(inputs, file.path, file.size_bytes)
+        if stream is None:
+            return cast(BinaryIO, inputs.new_input(file.path).open())
+        return cast(BinaryIO, io.BufferedReader(stream, _BUFFERED))  # pyorc takes only bytes
+
+    return opened
 
 
 def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | None:
@@ -236,7 +255,7 @@ def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | 
     The partition's values replace the file's own. None if a column isn't in the file under its id,
     or is nested: PyIceberg reads such files. ValueError for another number of rows than stated.
     """
-    with OrcFile(opener(inputs, file.path)) as opened:
+    with OrcFile(opener(inputs, file)) as opened:
         if opened.metadata.num_rows != file.record_count:
             raise ValueError(
                 f"{file.path} has {opened.metadata.num_rows} rows, not the"

@@ -52,10 +52,12 @@ def read_rows(
     columns: Sequence[str],
     files: Sequence[LiveFile],
     hold: Hold | None = None,
+    count: Callable[[int], None] = lambda _size: None,
 ) -> pa.Table:
     """The rows of those files with those columns, in no promised order.
 
     `hold` is told an estimate of their bytes before they're read, and how far that was off.
+    `count` is given the number of bytes that an object store sends.
     """
     check_readable(pinned, files)
     types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
@@ -66,7 +68,7 @@ def read_rows(
     # Batches may differ in string width from file to file; the answer's schema may not.
     target = schema_to_pyarrow(schema, include_field_ids=False)
     try:
-        pieces = _pieces(pinned, schema, files)
+        pieces = _pieces(pinned, schema, files, count)
         table = pa.concat_tables([target.empty_table(), *(piece.cast(target) for piece in pieces)])
         for column in table.columns:
             # DuckDB takes texts for UTF-8, which they need not be.
@@ -102,9 +104,11 @@ def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
     return Schema(*fields, schema_id=pinned.schema.schema_id)
 
 
-def _pieces(pinned: Pinned, schema: Schema, files: Sequence[LiveFile]) -> list[pa.Table]:
+def _pieces(
+    pinned: Pinned, schema: Schema, files: Sequence[LiveFile], count: Callable[[int], None]
+) -> list[pa.Table]:
     """One table of the files without deletes, and one for each file with some."""
-    whole, deletes = WholeFiles(pinned, schema), DeletedRows(pinned)
+    whole, deletes = WholeFiles(pinned, schema, count), DeletedRows(pinned)
     wanted = schema_to_pyarrow(schema)
     stripes = _orc_files(whole.io, files, wanted)
     check_types(whole.io, [file for file in files if file.path not in stripes], wanted)

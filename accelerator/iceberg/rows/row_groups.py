@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from msgspec import Struct, field
 
 from accelerator.common.arrow.spark_types import arrow_type
+from accelerator.common.interrupts import looking
 from accelerator.iceberg.errors import NeedsSparkError
-from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.io import SMALL, inputs_for, local_path, object_file, object_stream
 from accelerator.iceberg.rows.orc_file import (
     OrcFile,
     OrcMetadata,
@@ -119,7 +120,8 @@ class GroupReader:
         self._pinned, self._columns, self._check = pinned, columns, check
         self._hold = hold
         self._kept: WeakSet[_Cut] = WeakSet()
-        self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
+        location, self._counting = pinned.metadata_location, threading.Lock()
+        self._io = inputs_for(location, pinned.io_properties, self._sent)
         self.deletes = pinned.deletes()
         uuids, self._defaulted = pinned.uuid_fields, pinned.defaulted_fields
         self._types = {
@@ -137,7 +139,8 @@ class GroupReader:
 
         def checked(item: _Item) -> _Made:
             self._check()
-            made = task(item)
+            with looking(self._check):
+                made = task(item)
             if self._hold is not None and isinstance(made, pa.Table):
                 self._hold(made.nbytes)
             return made
@@ -179,14 +182,39 @@ class GroupReader:
             return None
 
     def parquet(
-        self, file: LiveFile, known: pq.FileMetaData | OrcMetadata | None = None
+        self,
+        file: LiveFile,
+        known: pq.FileMetaData | OrcMetadata | None = None,
+        ranges: Sequence[tuple[int, int]] = (),
     ) -> pq.ParquetFile | OrcFile:
-        """The open file, Parquet or ORC, to be closed; a footer that is `known` isn't read."""
+        """The open file, Parquet or ORC, to be closed; a footer that is `known` isn't read.
+
+        `ranges` are those that will be read: of an object they come at once.
+        """
         path = local_path(file.path)
         if file.file_format == "orc":
-            return OrcFile(opener(self._io, file.path), known)
+            return OrcFile(opener(self._io, file), known)
+        stream = None if path else object_stream(self._io, file.path, file.size_bytes)
+        if stream is not None:
+            known = known or stream.footer()
+            stream.fetch(ranges)
+            return pq.ParquetFile(stream, metadata=known, pre_buffer=False)
         source = self._io.new_input(file.path).open() if path is None else path
         return pq.ParquetFile(cast(BinaryIO | str, source), metadata=known, pre_buffer=path is None)
+
+    def fetch(self, file: LiveFile, ranges: Sequence[tuple[int, int]]) -> None:
+        """Has an object store send those ranges that are small enough to be cached."""
+        stream = object_stream(self._io, file.path, file.size_bytes)
+        if stream is not None:
+            stream.fetch([(start, end) for start, end in ranges if end - start <= SMALL])
+
+    def counts_sent(self, file: LiveFile) -> bool:
+        """Returns whether the file is an object, whose bytes count when the store sends them."""
+        return object_file(self._io, file.path, file.size_bytes) is not None
+
+    def _sent(self, size: int) -> None:
+        with self._counting:
+            self.counted.bytes += size
 
 
 class _NanFree:
@@ -225,6 +253,9 @@ class OpenFile:
     def bounds(self, column: Column) -> ColumnBounds:
         """The column's bounds in each group."""
         raise NotImplementedError
+
+    def fetch(self, group: int, columns: Sequence[Column]) -> None:
+        """Has an object store send the columns at once, if they are small."""
 
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
         """Those columns of all rows that aren't deleted, and the numbers of these."""
@@ -325,6 +356,7 @@ class _Cut(OpenFile):
         self._reader, self._names = reader, names
         self._reading = threading.Lock()
         self._parquet: pq.ParquetFile | OrcFile | None = parquet
+        self._is_object = reader.counts_sent(file)
         self._metadata = metadata = parquet.metadata
         schema = metadata.schema
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
@@ -365,6 +397,11 @@ class _Cut(OpenFile):
             floating,
         )
 
+    def fetch(self, group: int, columns: Sequence[Column]) -> None:
+        names = [self._names[c.field_id] for c in columns if c.field_id in self._names]
+        if self._is_object:
+            self._reader.fetch(self.file, self._ranges([group], names))
+
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
         return self.sought_among([group], columns)
 
@@ -403,7 +440,7 @@ class _Cut(OpenFile):
         for group in groups:
             chunk = self._chunks[group]
             sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
-            self._count(group, sum(sizes))
+            self._count(group, 0 if self._is_object else sum(sizes))
         if table is not None:
             by_name = {
                 self._names[c.field_id]: c.name for c in columns if c.field_id in self._names
@@ -412,10 +449,12 @@ class _Cut(OpenFile):
         return self._conformed(table, rows, columns)
 
     def _stored(self, groups: Sequence[int], names: list[str], end: int | None) -> pa.Table:
-        # Who comes while another thread reads opens a local file once more, and waits for others.
-        alone = self._reading.acquire(blocking=local_path(self.file.path) is None)
+        # Who comes while another thread reads opens the file once more, but for PyIceberg's.
+        blocking = local_path(self.file.path) is None and not self._is_object
+        alone = not self._is_object and self._reading.acquire(blocking=blocking)
         kept = self._parquet if alone else None
-        parquet = kept or self._reader.parquet(self.file, self._metadata)
+        ranges = self._ranges(groups, names) if self._is_object else ()
+        parquet = kept or self._reader.parquet(self.file, self._metadata, ranges)
         try:
             if end is None:
                 return parquet.read_row_groups(groups, columns=names, use_threads=False)
@@ -425,6 +464,20 @@ class _Cut(OpenFile):
                 parquet.close(force=True)
             if alone:
                 self._reading.release()
+
+    def _ranges(self, groups: Sequence[int], names: Sequence[str]) -> list[tuple[int, int]]:
+        """Returns the ranges of the columns' chunks in a Parquet file, none of an ORC file."""
+        if isinstance(self._metadata, OrcMetadata):
+            return []
+        found = []
+        for group in groups:
+            for name in names:
+                chunk = self._chunks[group].column(self._leaves[name])
+                start = chunk.data_page_offset
+                if chunk.has_dictionary_page:
+                    start = min(start, chunk.dictionary_page_offset)
+                found.append((start, start + chunk.total_compressed_size))
+        return found
 
 
 def _first_rows(

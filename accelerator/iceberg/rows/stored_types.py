@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from accelerator.common.lru_cache import Recent
-from accelerator.iceberg.io import Inputs, local_path
+from accelerator.iceberg.io import Inputs, local_path, object_stream
 from accelerator.iceberg.tables.data_file import LiveFile
 
 FIELD_ID = b"PARQUET:field_id"
@@ -117,11 +117,14 @@ def _has_id(field: pa.Field) -> bool:
 
 def _footer(inputs: Inputs, file: LiveFile) -> ParquetFooter:
     path = local_path(file.path)
+    stream = None if path else object_stream(inputs, file.path, file.size_bytes)
     if path is not None:
         read = pq.read_metadata(path)
+    elif stream is not None:
+        read = stream.footer()
     else:
-        with inputs.new_input(file.path).open() as stream:
-            read = pq.read_metadata(cast(BinaryIO, stream))
+        with inputs.new_input(file.path).open() as opened:
+            read = pq.read_metadata(cast(BinaryIO, opened))
     schema = read.schema.to_arrow_schema()
     schema = _SCHEMAS.get_or(schema.serialize().to_pybytes(), lambda: schema)
     found = ParquetFooter(schema, read.num_rows)

@@ -29,6 +29,7 @@ from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.engines.duckdb.table_cache import name_of
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import EngineError, RaisesError, RowRaisedError
+from accelerator.iceberg.io import local_path
 from accelerator.planning.plans import (
     CELLS,
     CoverPlan,
@@ -81,7 +82,23 @@ def run_duckdb(
     found = read_for(plan, plan.duckdb.raw, engine, tag, store)
     bound = bytes_max if may_be_large(plan) else None
     answer = _answer(plan.duckdb, engine, found, tag, bound)
-    return _conformed(plan, answer), found.counted
+    return _conformed(plan, answer), _with_objects(plan, found.counted, engine.objects_read(tag))
+
+
+def _with_objects(
+    plan: CoverPlan, counted: ReadCounter | None, sent: int | None
+) -> ReadCounter | None:
+    """Adds the bytes that object stores sent to DuckDB; None if not all reading was counted."""
+    if sent is None:
+        return counted
+    if counted is None:
+        if any(local_path(file.path) is not None for file in plan.uncovered):
+            return None
+        from accelerator.iceberg.rows.row_groups import ReadCounter
+
+        counted = ReadCounter()
+    counted.bytes += sent
+    return counted
 
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
@@ -161,7 +178,8 @@ def read_for(
             continue
         else:
             files = pinned.live_files()
-            others += pinned.size_bytes
+            if local_path(pinned.metadata_location) is not None:
+                others += pinned.size_bytes
         scan = table_scan(pinned, columns, files, name, engine, tag)
         found.tables.update(scan.tables)
         if scan.text:

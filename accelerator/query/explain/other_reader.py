@@ -23,7 +23,7 @@ _FOOTERS = "accelerator.iceberg.rows.stored_types"
 
 
 def other_reader(plan: Plan, engine: DuckDBEngine) -> tuple[tuple[str, Declined], ...]:
-    """Returns the plan's tables that PyIceberg reads local files of, each with the reason.
+    """Returns the plan's tables that PyIceberg reads files of, each with the reason.
 
     No file is opened for it, so a footer's reason appears once a statement has read the footer. At
     most 1,000 files of a table are looked at.
@@ -53,7 +53,7 @@ def _reason(
 ) -> Declined | None:
     local = [path for path in map(local_path, (one.path for one in files)) if path is not None]
     if not local:
-        return None
+        return _of_objects(pinned, names, files)
     readable = engine.files_of(pinned.locations)
     if readable.refused is not None:
         return readable.refused
@@ -64,4 +64,18 @@ def _reason(
         return None
     from accelerator.iceberg.rows.duckdb_readable import why_beside
 
+    return why_beside(pinned, names, files)
+
+
+def _of_objects(
+    pinned: PinnedTable, names: Sequence[str], files: Sequence[LiveFile]
+) -> Declined | None:
+    """Returns why obstore doesn't read one of these objects, or why DuckDB doesn't."""
+    from accelerator.iceberg.objects.stores import why_unread  # tables on a disk need no obstore
+    from accelerator.iceberg.rows.duckdb_readable import why_beside
+
+    for file in files:
+        why = why_unread(file.path, pinned.io_properties)
+        if why is not None:
+            return Declined("object_by_pyiceberg", f"{why}.")
     return why_beside(pinned, names, files)

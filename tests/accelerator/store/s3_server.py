@@ -3,6 +3,7 @@
 Harm is of four sorts: a request is refused unseen; it's done and then said to have failed (so the
 client tries again what is done); it's done twice; or it's said to have failed and is done some
 requests later. Where it has `tokens`, whose key is `VENDED` is turned away without one of them.
+Answers to reads may be cut off in the middle, or wait until `released` is set.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ class HarmfulDoor:
     """Counts all requests by their sort, and harms some.
 
     `share` of them at random, once it's told to; and the next ones as `plan` says. Who plans a
-    request that is late gets it in `late`, to be called when it arrives.
+    request that is late gets it in `late`, to be called when it arrives. `reads` gives a read's
+    harm by its key, or none. `sent` are keys, ranges and numbers of bytes of the answers to reads.
     """
 
     def __init__(self, app):
         self.app, self.share, self.random = app, 0.0, random.Random(7)
         self.plan, self.late = [], None
         self.tokens = set()
+        self.reads, self.sent, self.released = None, [], threading.Event()
         self.counts, self.lock = {}, threading.Lock()
 
     def __call__(self, environ, start_response):
@@ -48,6 +51,11 @@ class HarmfulDoor:
             harm = self.random.choice(("refused", "unheard", "twice")) if harmed else ""
             if self.plan:
                 harm = self.plan.pop(0)
+        is_read, key = sort == "GET" and not query, environ["PATH_INFO"]
+        if is_read and self.reads is not None:
+            harm = self.reads(key) or harm
+        if harm == "stuck":
+            self.released.wait()
         if harm == "late":
             self.late(lambda: self._do(environ, body))
         if harm in ("unheard", "twice"):
@@ -55,7 +63,13 @@ class HarmfulDoor:
         if harm in ("refused", "unheard", "late"):
             start_response("503 Slow Down", [("Content-Length", "0")])
             return [b""]
-        return self.app({**environ, "wsgi.input": _Body(body)}, start_response)
+        answer = self.app({**environ, "wsgi.input": _Body(body)}, start_response)
+        if not is_read:
+            return answer
+        data = b"".join(answer)
+        with self.lock:
+            self.sent.append((key, environ.get("HTTP_RANGE", ""), len(data)))
+        return [data[: len(data) // 2] if harm == "cut" else data]
 
     def _do(self, environ, body):
         list(self.app({**environ, "wsgi.input": _Body(body)}, lambda *_: None))

@@ -27,6 +27,7 @@ STATUS: Mapping[str, int] = {
     "login": 401,
     "method": 405,
     "no_worker": 503,
+    "object_store_unavailable": 503,
     "origin_foreign": 403,
     "not_found": 404,
     "queue_full": 503,

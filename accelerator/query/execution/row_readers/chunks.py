@@ -75,6 +75,8 @@ class Pieces(ABC):
     def _passing(self, groups: Sequence[Group], most: int | None = None) -> pa.Table:
         """All used columns of the groups' rows that pass; with `most` of the first of these."""
         used, sought = self._block.used, self._block.sought
+        if len(groups) == 1:  # a row of it mostly passes, so that its other columns are wanted too
+            groups[0].file.fetch(groups[0].number, used)
 
         def read(place: int) -> pa.Table:
             return self._found.read(groups[place], place, sought)

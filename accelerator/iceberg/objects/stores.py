@@ -1,0 +1,151 @@
+"""Opens buckets by obstore from the properties that PyIceberg reads its files by."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from accelerator.common.lru_cache import Recent
+
+SCHEMES = frozenset({"s3", "s3a", "s3n"})
+_UNTRANSLATED = (
+    *("py-io-impl", "s3.proxy-uri", "s3.retry-strategy-impl", "s3.signer"),
+    *("s3.profile-name", "client.profile-name", "s3.role-arn", "client.role-arn"),
+)
+"""Properties by which PyIceberg reaches a bucket in ways that aren't tried with obstore."""
+_RETRIES_MAX, _RETRY_S = 4, 30.0
+_CONNECT_S, _SILENT_S, _REQUEST_S = 5.0, 20.0, 120.0
+"""Seconds to connect, between two pieces of an answer, and of a whole answer."""
+_PROFILES = (
+    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ("AWS_CONFIG_FILE", "~/.aws/config"),
+)
+
+
+class Bucket(Struct, frozen=True):
+    """A bucket that is open; `place` differs between servers that have buckets of one name."""
+
+    store: Any
+    place: str
+    properties: Mapping[str, str]
+
+
+_OPEN: Recent[Bucket] = Recent(64)
+"""By their names and the properties that they were opened with: each keeps its connections."""
+
+
+def bucket_and_key(location: str) -> tuple[str, str] | None:
+    """The bucket and the key of an S3 location; None of others, and of keys that obstore lacks.
+
+    obstore can't name keys with an empty segment, or one of dots.
+
+    >>> bucket_and_key("s3a://b/t/a%20b.parquet")
+    ('b', 't/a%20b.parquet')
+    >>> bucket_and_key("s3://b//t") is bucket_and_key("file:/b/t") is None
+    True
+    """
+    scheme, mark, rest = location.partition("://")
+    bucket, _, key = rest.partition("/")
+    if not mark or scheme not in SCHEMES or not bucket:
+        return None
+    return None if {"", ".", ".."} & set(key.split("/")) else (bucket, key)
+
+
+def why_unread(location: str, properties: Mapping[str, str]) -> str | None:
+    """Returns why PyIceberg has to read the object at that location; None if obstore does."""
+    scheme = location.partition("://")[0]
+    if scheme not in SCHEMES:
+        return f"{scheme} isn't tried with obstore"
+    if bucket_and_key(location) is None:
+        return f"obstore can't name the key of {location}"
+    return _unreached(properties)
+
+
+def open_bucket(name: str, properties: Mapping[str, str]) -> Bucket | str:
+    """The bucket, or why PyIceberg has to reach it."""
+    why = _unreached(properties)
+    if why is not None:
+        return why
+    used = {key: text for key, text in properties.items() if key.startswith(("s3.", "client."))}
+    return _OPEN.get_or((name, *sorted(used.items())), lambda: _opened(name, used))
+
+
+def _unreached(properties: Mapping[str, str]) -> str | None:
+    named = next((key for key in _UNTRANSLATED if properties.get(key)), None)
+    if named is not None:
+        return f"the catalog sets {named}"
+    if _is_set(properties, "s3.force-virtual-addressing") and properties.get("s3.endpoint"):
+        return "the catalog sets s3.force-virtual-addressing for a server of its own"
+    if _first(properties, "access-key-id") or _is_set(properties, "s3.anonymous"):
+        return None
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        return None
+    found = (os.environ.get(variable) or file for variable, file in _PROFILES)
+    if os.environ.get("AWS_PROFILE") or any(Path(one).expanduser().is_file() for one in found):
+        return "the credentials are those of a profile"
+    return None
+
+
+def _opened(name: str, properties: Mapping[str, str]) -> Bucket:
+    from obstore.store import S3Store
+
+    endpoint = properties.get("s3.endpoint", "")
+    if endpoint and "://" not in endpoint:
+        endpoint = f"https://{endpoint}"
+    config: dict[str, Any] = {
+        "access_key_id": _first(properties, "access-key-id"),
+        "secret_access_key": _first(properties, "secret-access-key"),
+        "session_token": _first(properties, "session-token"),
+        "region": _first(properties, "region") or _region(name, endpoint),
+        "endpoint": endpoint,
+        "skip_signature": _is_set(properties, "s3.anonymous"),
+        "virtual_hosted_style_request": not endpoint and "." not in name,
+    }
+    client: dict[str, Any] = {
+        "allow_http": urlsplit(endpoint).scheme == "http",
+        "connect_timeout": _seconds(properties.get("s3.connect-timeout"), _CONNECT_S),
+        "read_timeout": timedelta(seconds=_SILENT_S),
+        "timeout": _seconds(properties.get("s3.request-timeout"), _REQUEST_S),
+    }
+    store = S3Store(
+        name,
+        config={key: value for key, value in config.items() if value},  # type: ignore[arg-type]
+        client_options=client,  # type: ignore[arg-type]
+        retry_config={
+            "max_retries": _RETRIES_MAX,
+            "retry_timeout": timedelta(seconds=_RETRY_S),
+            "backoff": {
+                "init_backoff": timedelta(milliseconds=50),
+                "max_backoff": timedelta(seconds=2),
+                "base": 2,
+            },
+        },
+    )
+    return Bucket(store, f"{endpoint}/{name}", dict(properties))
+
+
+def _first(properties: Mapping[str, str], name: str) -> str | None:
+    return properties.get(f"s3.{name}") or properties.get(f"client.{name}")
+
+
+def _is_set(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "").lower() in ("1", "t", "true", "y", "yes", "on")
+
+
+def _region(bucket: str, endpoint: str) -> str:
+    """Asks Amazon for the region of a bucket; another server takes any."""
+    if endpoint:
+        return "us-east-1"
+    from pyarrow.fs import resolve_s3_region
+
+    return str(resolve_s3_region(bucket))
+
+
+def _seconds(text: str | None, otherwise: float) -> timedelta:
+    return timedelta(seconds=float(text) if text else otherwise)
