@@ -467,12 +467,13 @@ class _Cut(OpenFile):
 
     def _ranges(self, groups: Sequence[int], names: Sequence[str]) -> list[tuple[int, int]]:
         """Returns the ranges of the columns' chunks in a Parquet file, none of an ORC file."""
-        if isinstance(self._metadata, OrcMetadata):
+        metadata = self._metadata
+        if isinstance(metadata, OrcMetadata):
             return []
         found = []
         for group in groups:
             for name in names:
-                chunk = self._chunks[group].column(self._leaves[name])
+                chunk = metadata.row_group(group).column(self._leaves[name])
                 start = chunk.data_page_offset
                 if chunk.has_dictionary_page:
                     start = min(start, chunk.dictionary_page_offset)
