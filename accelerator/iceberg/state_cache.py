@@ -17,13 +17,12 @@ from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.tables.data_file import LiveFile
 
 if TYPE_CHECKING:
-    from pyiceberg.table.snapshots import Snapshot
-
     from accelerator.iceberg.io import Inputs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.job import ManifestJobs
     from accelerator.iceberg.manifests.manifest_file import ManifestFile
     from accelerator.iceberg.statistics.cache import StatisticsCache
+    from accelerator.iceberg.tables.metadata import IcebergSnapshot
 
 _LISTS_MAX = 64
 _SNAPSHOTS_MAX = 64
@@ -62,7 +61,7 @@ class Listings:
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
         self.jobs: ManifestJobs | None = None
 
-    def manifests(self, inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+    def manifests(self, inputs: Inputs, snapshot: IcebergSnapshot) -> tuple[ManifestFile, ...]:
         """The manifests of the snapshot, as its list has them; errors as for `read_list`."""
         from accelerator.iceberg.manifests.reader import read_list
 
