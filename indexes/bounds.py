@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
+
+from indexes import arrow_compute as pc
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]

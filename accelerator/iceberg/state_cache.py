@@ -17,14 +17,13 @@ from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.tables.data_file import LiveFile
 
 if TYPE_CHECKING:
-    from pyiceberg.table.snapshots import Snapshot
-
     from accelerator.iceberg.io import Inputs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.job import ManifestJobs
     from accelerator.iceberg.manifests.manifest_file import ManifestFile
     from accelerator.iceberg.rows.float_edges import FloatEdges
     from accelerator.iceberg.statistics.cache import StatisticsCache
+    from accelerator.iceberg.tables.metadata import IcebergSnapshot
 
 _LISTS_MAX = 64
 _SNAPSHOTS_MAX = 64
@@ -67,7 +66,7 @@ class Listings:
         self.float_edges: Recent[FloatEdges] = Recent(_EDGES_MAX)
         """By the table's uuid, the field's id and the file's key."""
 
-    def manifests(self, inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+    def manifests(self, inputs: Inputs, snapshot: IcebergSnapshot) -> tuple[ManifestFile, ...]:
         """The manifests of the snapshot, as its list has them; errors as for `read_list`."""
         from accelerator.iceberg.manifests.reader import read_list
 

@@ -121,7 +121,7 @@ def _fixed(table: PinnedTable, specs: Iterable[int]) -> dict[int, int]:
         for spec in table.metadata.partition_specs
         if spec.spec_id in chosen
         for field in spec.fields
-        if str(field.transform) == _IDENTITY
+        if field.transform == _IDENTITY
     }
 
 

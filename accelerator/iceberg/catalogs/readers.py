@@ -24,7 +24,6 @@ from pyiceberg.exceptions import (
     NoSuchViewError,
 )
 from pyiceberg.io import PY_IO_IMPL
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from accelerator.common.lru_cache import Recent
 from accelerator.common.redaction import redacted
@@ -40,7 +39,12 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.tables.footprints import MetadataLocation
-from accelerator.iceberg.tables.unreadable import REFUSALS, UnparsedError, unparsed
+from accelerator.iceberg.tables.metadata import (
+    TableMetadata,
+    from_pyiceberg,
+    read_table_metadata,
+)
+from accelerator.iceberg.tables.unreadable import REFUSALS, read_by_pyiceberg
 from accelerator.iceberg.writes.metadata_swap import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from rewrite.text.suggestions import closest
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata as PyIcebergMetadata
 
 COMMIT_TRIES = 5
 _REFUSALS = (
@@ -91,7 +96,7 @@ class Pointer:
 
     location: str
     properties: Mapping[str, str] = field(repr=False)
-    metadata: TableMetadata | None = field(default=None, repr=False)
+    metadata: PyIcebergMetadata | None = field(default=None, repr=False)
     uuid: str = ""
     content: bytes | None = field(default=None, repr=False)
 
@@ -101,17 +106,12 @@ class Pointer:
         UnparsedError if it's a table's metadata that PyIceberg refuses.
         """
         if self.metadata is not None:
-            return self.metadata
+            return from_pyiceberg(self.metadata)
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
             content = self.content or read_metadata(self.location, self.properties)
-            try:
-                found = TableMetadataUtil.parse_raw(content.decode())
-            except REFUSALS as error:
-                refused = unparsed(self.location, content, error)
-                if refused is None:
-                    raise
-                raise UnparsedError(refused) from error
+            found = read_table_metadata(content)
+            found = found or read_by_pyiceberg(self.location, content)
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(
                 f"the table metadata at {self.location} is another table's by now",

@@ -94,7 +94,7 @@ def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
                 f"{pinned.facts.name} has no column {name}",
                 hint=f"its columns are {', '.join(each.name for each in pinned.facts.columns)}",
             )
-        field = pinned.schema.find_field(known.field_id)
+        field = pinned.pyiceberg_schema.find_field(known.field_id)
         if re.split(r"\W", str(field.field_type))[0] in _SPARK_ONLY_TYPES:
             raise NeedsSparkError(
                 f"{pinned.facts.name}.{name} is of Iceberg's type {field.field_type}",

@@ -16,12 +16,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.tables.data_file import LiveFile
+from accelerator.iceberg.tables.metadata import TableMetadata
 from accelerator.iceberg.tables.transforms import (
     Derived,
     bucketed,
@@ -29,6 +28,7 @@ from accelerator.iceberg.tables.transforms import (
     may_have_wrapped,
     range_of,
 )
+from indexes import arrow_compute as pc
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
 from indexes.question import Question
 from rewrite.types import decimal_parts
