@@ -30,6 +30,7 @@ from accelerator.planning.plans.explain_tree import ExplainStep, counted
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, Verdict, flags
 from rewrite.ir.expr import Column, Expr, columns
 from rewrite.reason import Declined
+from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
     from accelerator.artifacts.relate.index_validity import PinnedRelate
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 
 OverFiles = Callable[["FileStatistics"], "TableIndexes | None"]
 """What finds a table's indexes over some statistics of its files."""
+
+
+_READ_FILES_MAX = 1000
+"""Of more files it isn't looked up which were read for NaN."""
 
 
 class Survey:
@@ -95,6 +100,8 @@ class Survey:
         if isinstance(doubt, Declined):
             return doubt
         self.proofs += doubt
+        if doubt and self.table is not None and len(self) <= _READ_FILES_MAX:
+            self._statistics = _with_read(self._statistics, self.table)
         named = {c for e in self.own for c in columns(e)}
         known = {
             column: self._statistics.column(column.field_id, column.type or "unknown")
@@ -316,6 +323,28 @@ class Believed(Struct, frozen=True):
         if self.survey.indexes is None:
             return None
         return self.survey.indexes.selection(self.survey.own, selected)
+
+
+def _with_read(statistics: FileStatistics, table: PinnedTable) -> FileStatistics:
+    """The statistics with the counts of NaN in files whose rows were read for it."""
+    from accelerator.iceberg.statistics.file_statistics import (
+        FilledStatistics,
+        Further,
+        arrow_kind,
+    )
+
+    paths, numbers = statistics.source.keys()
+    keys = list(zip(paths.to_pylist(), numbers.tolist(), strict=True))
+
+    def further(field_id: int, type_: str) -> Further | None:
+        if type_ not in FLOATING:
+            return None
+        known = [table.is_nan_free(field_id, key) for key in keys]
+        none, unknown = pa.nulls(len(keys), arrow_kind(type_)), np.full(len(keys), UNKNOWN)
+        nans = np.where(known, 0, UNKNOWN)
+        return Further(none, none, unknown, nans, np.zeros(len(keys), dtype=bool))
+
+    return FilledStatistics(statistics, further)
 
 
 def survey(

@@ -235,13 +235,16 @@ class PinnedTable:
             source = self.statistics_of(files).source
             with self._read_errors():
                 found = source.without_nan(field_ids)
-        edges, uuid = self._listings.float_edges, self.facts.uuid
 
         def read(file: LiveFile) -> Iterator[int]:
-            known = ((one, edges.get((uuid, one, file.key))) for one in field_ids)
-            return (one for one, told in known if told is not None and not told.nan)
+            return (one for one in field_ids if self.is_nan_free(one, file.key))
 
         return {file.key: found.get(file.key, frozenset()).union(read(file)) for file in files}
+
+    def is_nan_free(self, field_id: int, key: tuple[str, int]) -> bool:
+        """Returns True if `float_edges` found no NaN of the field in the file of that key."""
+        found = self._listings.float_edges.get((self.facts.uuid, field_id, key))
+        return found is not None and not found.nan
 
     def float_edges(self, column: Column, files: Sequence[LiveFile]) -> list[FloatEdges] | None:
         """Edge values of a floating column in each of the files, cached or read from their rows.

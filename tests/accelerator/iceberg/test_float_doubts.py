@@ -104,6 +104,14 @@ def test_files_without_a_row_that_passes_are_not_read(acc, catalog, read) -> Non
     assert read == [("d", 1)]
 
 
+def test_bounds_prune_files_that_were_read(acc, catalog) -> None:
+    _table(catalog, [1.0, 2.0], [50.0, 60.0], [3.0, _NAN, 70.0])
+    for where, rows in (("d > 10", 4), ("d > 55", 3)):
+        found = acc.query(f"SELECT count(*) AS n, sum(k) AS s FROM lake.d.t WHERE {where}")
+        assert found.fetchall()[0][0] == rows
+        assert found.metrics.files_read == 2
+
+
 def test_a_constant_below_each_bound_hides_no_nan(acc, catalog) -> None:
     _table(catalog, [1.0, 40.0, _NAN], [2.0, 3.0])
     assert acc.query(_count("d > 20")).fetchall() == [(2,)]
