@@ -1,8 +1,9 @@
 """A real S3 server in this process, behind a door that does harm to requests.
 
-Harm is of four sorts: a request is refused unseen; it's done and then said to have failed (so the
-client tries again what is done); it's done twice; or it's said to have failed and is done some
-requests later. Where it has `tokens`, whose key is `VENDED` is turned away without one of them.
+Harm is of five sorts: a request is refused unseen; it's done and then said to have failed (so the
+client tries again what is done); it's done twice; it's said to have failed and is done some
+requests later; or its answer breaks off. Where it has `tokens`, whose key is `VENDED` is turned
+away without one of them.
 """
 
 from __future__ import annotations
@@ -55,10 +56,17 @@ class HarmfulDoor:
         if harm in ("refused", "unheard", "late"):
             start_response("503 Slow Down", [("Content-Length", "0")])
             return [b""]
-        return self.app({**environ, "wsgi.input": _Body(body)}, start_response)
+        answer = self.app({**environ, "wsgi.input": _Body(body)}, start_response)
+        return _cut(answer) if harm == "cut" else answer
 
     def _do(self, environ, body):
         list(self.app({**environ, "wsgi.input": _Body(body)}, lambda *_: None))
+
+
+def _cut(answer):
+    """The first half of an answer whose head promises all of it."""
+    whole = b"".join(answer)
+    return [whole[: len(whole) // 2]]
 
 
 class _Body:
