@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
 
-from bench import everywhere_s3, everywhere_tables, wide
+from bench import everywhere_s3, everywhere_tables, killed_builds, wide
 from bench.report import Report
 from bench.steps import Steps
 
@@ -27,11 +27,19 @@ def _s3(
     return everywhere_s3.measure(folder, tell)
 
 
-_PARTS = {
+def _kills(
+    folder: Path, tell: Callable[[str], None], options: argparse.Namespace
+) -> Mapping[str, float]:
+    return killed_builds.measure(folder, tell, builds=options.kills)
+
+
+_Measure = Callable[[Path, Callable[[str], None], argparse.Namespace], Mapping[str, float]]
+_PARTS: dict[str, tuple[str, _Measure]] = {
     "tables": ("Tables that any catalog names", everywhere_tables.measure),
     "fixed": ("A count over 1,000 rows", everywhere_tables.fixed),
     "wide": (f"Tables of {', '.join(f'{w:,}' for w in wide.WIDTHS)} columns", _wide),
     "s3": ("Tables in S3, beside PyArrow's dataset", _s3),
+    "kills": ("Builds on S3 that are killed", _kills),
 }
 
 
@@ -43,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", type=float, default=0.1, help="of SSB")
     parser.add_argument("--runs", type=int, default=5, help="of each statement")
     parser.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
+    parser.add_argument(
+        "--kills", type=int, default=killed_builds.BUILDS, help="so many builds are killed"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -309,8 +309,8 @@ def _flights(draw: np.random.Generator, first: int, count: int) -> pa.Table:
 def _datasets(catalog: SqlCatalog, server: S3Server) -> dict[str, ds.Dataset]:
     host = server.endpoint.removeprefix("http://")
     system = S3FileSystem(
-        access_key=KEYS["s3.access-key-id"],
-        secret_key=KEYS["s3.secret-access-key"],
+        access_key=KEYS["aws_access_key_id"],
+        secret_key=KEYS["aws_secret_access_key"],
         endpoint_override=host,
         scheme="http",
         region="us-east-1",

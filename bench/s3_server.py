@@ -16,7 +16,8 @@ from typing import Any
 from msgspec import Struct
 
 _COUNTS = "/requests-and-bytes"
-KEYS = {"s3.access-key-id": "k", "s3.secret-access-key": "secret"}
+REGION = "us-east-1"
+KEYS = {"aws_access_key_id": "k", "aws_secret_access_key": "secret"}
 
 
 class Served(Struct, frozen=True):
@@ -34,7 +35,18 @@ class S3Server(Struct, frozen=True):
     @property
     def properties(self) -> dict[str, str]:
         """PyIceberg's properties for its buckets."""
-        return {"s3.endpoint": self.endpoint, "s3.region": "us-east-1", **KEYS}
+        return {
+            "s3.endpoint": self.endpoint,
+            "s3.region": REGION,
+            "s3.access-key-id": KEYS["aws_access_key_id"],
+            "s3.secret-access-key": KEYS["aws_secret_access_key"],
+        }
+
+    @property
+    def store_options(self) -> dict[str, str]:
+        """The options of a store in its buckets, by obstore's names."""
+        names = {"aws_endpoint": self.endpoint, "aws_region": REGION, "allow_http": "true"}
+        return {**names, **KEYS}
 
     def served(self) -> Served:
         """The counts, which begin again."""

@@ -16,15 +16,15 @@ from accelerator.common.config.config import CATALOG_FILE, STORE_FOLDER, WAREHOU
 from accelerator.common.file_uri import other_host, path_of, uri_of
 from accelerator.engines.choice import cache_folder
 from accelerator.engines.session_settings import SessionContext, refusal, time_zone
-from accelerator.engines.spark.catalogs.java import OWN_SCHEMA
+from accelerator.engines.spark.catalogs.java import OWN_SCHEMA, store_packages
 from accelerator.engines.spark.lazy_engine import SparkSource
 from accelerator.engines.spark.session.settings import EXECUTOR_CACHE
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
 from accelerator.iceberg.catalogs.choose import reader_of
 from accelerator.session.session import Accelerator
-from accelerator.session.store_options import store_options_of
 from accelerator.store import Store
+from accelerator.store.files.s3_options import store_options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,12 +73,13 @@ def open_loaded(
     loaded, catalogs = _catalogs(loaded, create=create)
 
     def make() -> SparkEngine:
-        from accelerator.engines.spark.engine import SparkEngine, SparkSettings
+        from accelerator.engines.spark.engine import PACKAGES, SparkEngine, SparkSettings
 
         conf = {"spark.sql.session.timeZone": time_zone(loaded), **loaded.spark_conf}
         spark = SparkSettings(
             master=loaded.spark_master,
             driver_memory=loaded.spark_driver_memory,
+            packages=(*PACKAGES, *store_packages(loaded.store_root)),
             conf=conf,
             shown=loaded.spark_output == "shown",
         )

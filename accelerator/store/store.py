@@ -415,6 +415,16 @@ class Store:
         return True
 
     @property
+    def uri(self) -> str:
+        """Its root."""
+        return self._files.uri("").rstrip("/")
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """An object store's, in obstore's names."""
+        return self._files.options if is_remote(self._files) else {}
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """The local folders in which engines find artifacts, without a link on the way."""
         own = local_folders(self._files.uri(""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeGuard
@@ -28,6 +28,8 @@ _SHARE = 16
 
 class RemoteFiles(StoreFiles, Protocol):
     """The files of an object store; see `ObjectFiles`."""
+
+    options: Mapping[str, str]
 
     def download(self, path: str, out: BinaryIO, check: Callable[[], None]) -> None: ...
     def upload(self, path: str, file: Path) -> None: ...

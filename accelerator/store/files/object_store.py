@@ -53,7 +53,7 @@ class ObjectFiles:
     """An object store. `create` is its conditional put, which all of S3, GCS and Azure have."""
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
-        self._root, self._options = root.rstrip("/"), dict(options)
+        self._root, self.options = root.rstrip("/"), dict(options)
         cloud, client = _split_options(root, options)
         with _remote_errors(root, options):
             self._store: Any = from_url(
@@ -62,7 +62,7 @@ class ObjectFiles:
 
     def create(self, path: str, data: bytes) -> bool:
         """See `StoreFiles.create`."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             try:
                 obstore.put(self._store, inside(path), data, mode="create")
             except AlreadyExistsError:
@@ -71,19 +71,19 @@ class ObjectFiles:
 
     def read(self, path: str) -> bytes:
         """See `StoreFiles.read`."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             return bytes(obstore.get(self._store, inside(path)).bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `StoreFiles.read_range`; one request."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             if length == 0:
                 return b""
             return bytes(obstore.get_range(self._store, inside(path), start=offset, length=length))
 
     def download(self, path: str, out: BinaryIO, check: Callable[[], None]) -> None:
         """Writes all bytes of a file to `out`; `check` is called in between, and may raise."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             for chunk in obstore.get(self._store, inside(path)).stream(min_chunk_size=_CHUNK):
                 check()
                 out.write(chunk)
@@ -93,12 +93,12 @@ class ObjectFiles:
 
         The name must be the writer's alone: a file of that name is replaced.
         """
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             obstore.put(self._store, inside(path), file, chunk_size=_CHUNK)
 
     def exists(self, path: str) -> bool:
         """See `StoreFiles.exists`; one head request."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             try:
                 obstore.head(self._store, inside(path))
             except FileNotFoundError:
@@ -107,7 +107,7 @@ class ObjectFiles:
 
     def size(self, path: str) -> int:
         """See `StoreFiles.size`."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             return int(obstore.head(self._store, inside(path))["size"])
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -115,7 +115,7 @@ class ObjectFiles:
         wanted = [inside(path) for path in paths]
         if not wanted:
             return
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             try:
                 obstore.delete(self._store, wanted)
             except FileNotFoundError:
@@ -125,20 +125,20 @@ class ObjectFiles:
 
     def list(self, prefix: str) -> list[str]:
         """See `StoreFiles.list`."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             batches = obstore.list(self._store, prefix=inside(prefix))
             return sorted(str(one["path"]) for batch in batches for one in batch)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See `StoreFiles.folders`."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             found = obstore.list_with_delimiter(self._store, prefix=inside(prefix))
             paths = [str(one).rstrip("/") for one in found["common_prefixes"]]
             return tuple(sorted(path.rpartition("/")[2] for path in paths))
 
     def entries(self, prefix: str) -> Iterator[FileEntry]:
         """See `StoreFiles.entries`; a put is whole or not there, so nothing is half-written."""
-        with _remote_errors(self._root, self._options):
+        with _remote_errors(self._root, self.options):
             for batch in obstore.list(self._store, prefix=inside(prefix)):
                 for one in batch:
                     modified = int(one["last_modified"].timestamp() * 1000)

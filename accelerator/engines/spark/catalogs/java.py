@@ -59,6 +59,11 @@ def java_catalog(settings: CatalogSettings) -> JavaCatalog:
     return JavaCatalog(settings.name, properties | own | given, tuple(dict.fromkeys(packages)))
 
 
+def store_packages(root: str) -> tuple[str, ...]:
+    """Returns the packages by which Spark reaches a store under that root."""
+    return (_AWS,) if root.startswith(_S3_SCHEMES) else ()
+
+
 def check_warehouse(settings: CatalogSettings) -> None:
     """ConfigError if Spark can't open the catalog, because it's a SQL one without a warehouse."""
     if settings.type == "sql" and not settings.properties.get("warehouse"):

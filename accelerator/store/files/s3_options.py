@@ -1,6 +1,7 @@
-"""The options of a store that lies in its catalog's own bucket: the catalog's, in obstore's names.
+"""Options of a store on S3, in the names of obstore, of catalogs and of Iceberg's S3FileIO.
 
-A store elsewhere gets none: keys are sent to the bucket alone that they were given for.
+A store in the bucket of its catalog's warehouse uses the catalog's options. A store elsewhere gets
+none: keys are sent to no bucket but the one that they were given for.
 """
 
 from __future__ import annotations
@@ -41,6 +42,30 @@ def store_options_of(root: str, properties: Mapping[str, str]) -> dict[str, str]
         found["allow_http"] = "true"
     if properties.get("s3.force-virtual-addressing") == "true":
         found["aws_virtual_hosted_style_request"] = "true"
+    return found
+
+
+def file_io_properties(root: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Returns properties of Iceberg's S3FileIO for a store on S3 whose options name a key.
+
+    None for any other store: the catalog's own FileIO has to do.
+
+    >>> file_io_properties("s3://b/s", {"AWS_ACCESS_KEY_ID": "k", "endpoint": "http://h"})
+    {'s3.endpoint': 'http://h', 's3.path-style-access': 'true', 's3.access-key-id': 'k'}
+    >>> file_io_properties("s3://b/s", {"aws_region": "r"})
+    {}
+    """
+    given = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
+    if _bucket(root) is None or not given.get("access_key_id"):
+        return {}
+    found = {}
+    for theirs, ours in _NAMES.items():
+        value = given.get(ours.removeprefix("aws_"))
+        if value is not None:
+            found["client.region" if theirs == "region" else f"s3.{theirs}"] = value
+        if theirs == "endpoint" and value is not None:
+            virtual = given.get("virtual_hosted_style_request", "") == "true"
+            found["s3.path-style-access"] = "false" if virtual else "true"
     return found
 
 

@@ -17,10 +17,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.errors import AcceleratorError
+from accelerator.errors import AcceleratorError, StoreError
 from accelerator.session.doctor import examine
+from accelerator.store.files import object_store
 from accelerator.store.files.files import open_files
 from tests.accelerator.store.s3_server import (
+    VENDED,
     HarmfulDoor,
     make_bucket,
     options_of,
@@ -214,6 +216,50 @@ def test_requests_that_fail_now_and_then_lose_nothing(bucket: Bucket, harm: str)
             copy.unlink()
         bucket.door.plan = ["", harm] * 20
         assert answered(acc) == expected
+
+
+def test_a_download_that_breaks_off_gives_no_fewer_rows(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bucket.open() as acc:
+        acc.query(CUBE)
+    expected = bucket.plain(ASKED)
+    monkeypatch.setattr(object_store, "_RETRIES", {"max_retries": 0})
+    for number in range(1, 12):
+        for copy in bucket.copies:
+            copy.unlink()
+        with bucket.open() as acc:
+            bucket.door.plan = [""] * number + ["cut"] * 3
+            try:
+                found = list(acc.query(ASKED))
+            except AcceleratorError as error:
+                assert error.hint
+            else:
+                assert found == expected
+            bucket.door.plan = []
+    with bucket.open() as acc:
+        assert answered(acc) == expected
+
+
+def test_keys_that_have_expired_are_a_typed_error_and_lose_no_segment(bucket: Bucket) -> None:
+    token = {"aws_access_key_id": VENDED, "aws_session_token": "t"}
+    keys = {**dict(bucket.files.options), **token}
+    bucket.door.tokens.add("t")
+    with bucket.open(store_options=keys) as acc:
+        acc.query(CUBE)
+        assert answered(acc) == bucket.plain(ASKED)
+        for copy in bucket.copies:
+            copy.unlink()
+        bucket.door.tokens.clear()
+        with pytest.raises(AcceleratorError) as raised:  # Spark isn't there to answer
+            acc.query(f"{ASKED} LIMIT 100")
+        assert raised.value.hint
+        bucket.append(11, 14)
+        with pytest.raises(StoreError, match=r"s3://.+ (can't be used|refuses access)"):
+            acc.query("BUILD CUBE c")
+    with bucket.open() as acc:
+        found = acc.query(ASKED)
+        assert found.metrics.cubes == ("c",) and list(found) == bucket.plain(ASKED)
 
 
 def test_a_segment_that_is_gone_is_built_anew(bucket: Bucket) -> None:
