@@ -61,7 +61,7 @@ class _Magic:
         try:
             return self._run(line, cell)
         except AcceleratorError as error:
-            _told_shortly(error)
+            _shorten_traceback(error)
             raise
 
     def _run(self, line: str, cell: str | None) -> object:
@@ -72,7 +72,7 @@ class _Magic:
             self.close()
             return None
         options, left = _options(line)
-        kept, left = _kept(options, left)
+        kept, left = _output_variable(options, left)
         sql = left if cell is None else f"{left}\n{cell}"
         session = self._session(options.get("session"))
         if not sql.strip():
@@ -154,7 +154,7 @@ def _options(line: str) -> tuple[Mapping[str, str], str]:
     return found, line
 
 
-def _kept(options: Mapping[str, str], line: str) -> tuple[str | None, str]:
+def _output_variable(options: Mapping[str, str], line: str) -> tuple[str | None, str]:
     """The variable that gets the result, and what is left of the line."""
     named = _KEPT.match(line)
     kept = options.get("output", named[1] if named else None)
@@ -163,7 +163,7 @@ def _kept(options: Mapping[str, str], line: str) -> tuple[str | None, str]:
     return kept, line[named.end() :] if named else line
 
 
-def _told_shortly(error: AcceleratorError) -> None:
+def _shorten_traceback(error: AcceleratorError) -> None:
     """IPython asks an exception how it's to be shown."""
     text = printable(f"{type(error).__name__}: {error}")
     error.__dict__["_render_traceback_"] = text.splitlines

@@ -45,7 +45,7 @@ BENCHES: dict[str, Entry] = {
     "house": Entry("our own code: rooms, imports, walks", house.add_arguments, house.run),
     "services": Entry("what looks after itself: lag, loss", services.add_arguments, services.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
-    "everywhere": Entry("any table: very wide ones", everywhere.add_arguments, everywhere.run),
+    "everywhere": Entry("any catalog, very wide tables", everywhere.add_arguments, everywhere.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
     "planner": Entry("planning TPC-DS beside 200 cubes", planner.add_arguments, planner.run),

@@ -153,7 +153,7 @@ class CubeDefinition(Struct, frozen=True, dict=True):
         return frozenset(field for table, field in self.shown if table == uuid)
 
     @cached_property
-    def told_fact(self) -> frozenset[int]:
+    def fact_fields(self) -> frozenset[int]:
         """The field ids of the fact that a dimension names, or a column that it equals there."""
         named = {self.classes.find(c) for d in self.dimensions for c in columns(d.expr)}
         searched = {c for e in self.conjuncts for c in columns(e) if c.occurrence == 0}

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
+
+from indexes import arrow_compute as pc
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ class ColumnBounds(Struct, frozen=True, dict=True):
     floating: bool = False
 
     @property
-    def nbytes_made(self) -> int:
+    def nbytes_cached(self) -> int:
         """Bytes of memory of what has been made of the bounds so far."""
         made = vars(self)
         flags = len(self.rows) * sum(n in made for n in ("never_null", "always_null", "bounded"))

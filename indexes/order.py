@@ -84,7 +84,7 @@ class FileOrderKey:
     def __init__(self, bounds: ColumnBounds, direction: Direction) -> None:
         self._direction = direction
         down = direction.descending
-        lower, upper = _known(bounds.lower), _known(bounds.upper)
+        lower, upper = _usable_bounds(bounds.lower), _usable_bounds(bounds.upper)
         self._first, self._last = (upper, lower) if down else (lower, upper)
         valued, maybe_nan = direction.tier_of_values, bounds.nans != 0
         known_first, known_last = flags(self._first.is_valid()), flags(self._last.is_valid())
@@ -182,7 +182,7 @@ def _ranks(keys: Sequence[FileOrderKey], places: Numbers) -> tuple[Numbers, Numb
     return ranks[: len(places)], ranks[len(places) :]
 
 
-def _known(bound: pa.Array) -> pa.Array:
+def _usable_bounds(bound: pa.Array) -> pa.Array:
     """Without NaNs, which writers once took for bounds, and texts that may have been altered.
 
     Of a text that isn't UTF-8 a writer's bound has U+FFFD for what it couldn't read.

@@ -70,7 +70,7 @@ def print_rows(name: str, reader: BatchReader) -> int:
             pass
         return 0
     if name == "csv" and sys.stdout is not None and sys.stdout.isatty():
-        return _told(reader)
+        return _print_csv(reader)
     output, rows = ByteOutput(), 0
     sink = sink_of(name, output, reader.schema)
     try:
@@ -84,7 +84,7 @@ def print_rows(name: str, reader: BatchReader) -> int:
     return rows
 
 
-def _told(reader: BatchReader) -> int:
+def _print_csv(reader: BatchReader) -> int:
     """CSV for a terminal, on which values have no power."""
     rows, text = 0, io.BytesIO()
     sink = sink_of("csv", text, reader.schema)

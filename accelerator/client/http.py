@@ -62,9 +62,9 @@ class Http:
         self._session.close()
 
     def get(self, path: str, **query: Any) -> Json:
-        """What is at the path; parameters that are None are left out."""
+        """Reads the JSON at the path; parameters that are None are skipped."""
         given = {key: value for key, value in query.items() if value is not None}
-        return self._asked("GET", path, again=True, params=given)
+        return self._answer("GET", path, again=True, params=given)
 
     def items(self, path: str, **query: Any) -> Iterator[Json]:
         """All items of a list, part by part."""
@@ -78,20 +78,20 @@ class Http:
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Json:
         """Asks for something to be done; once, unless the gateway is too busy to begin it."""
-        return self._asked("POST", path, again=False, json=body)
+        return self._answer("POST", path, again=False, json=body)
 
     def upload(self, path: str, file: IO[bytes], headers: Mapping[str, str]) -> Json:
         """Sends a file from its beginning, again where that may help: it has a key."""
-        return self._asked("POST", path, again=True, data=file, headers=dict(headers))
+        return self._answer("POST", path, again=True, data=file, headers=dict(headers))
 
     def stream(self, path: str, body: Mapping[str, Any], file: IO[bytes]) -> None:
         """Writes what is answered into the file; it's whole when this returns.
 
         ApiError with what the gateway says, UnreachableError where the answer broke off.
         """
-        self._asked("POST", path, again=False, into=file, json=body)
+        self._answer("POST", path, again=False, into=file, json=body)
 
-    def _asked(
+    def _answer(
         self, method: str, path: str, *, again: bool, into: IO[bytes] | None = None, **given: Any
     ) -> Json:
         """The answer's body; with `into` that file gets it instead."""

@@ -95,32 +95,32 @@ def _plain_field(field: pa.Field) -> pa.Field:
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     pairs = zip(batch.columns, schema.types, strict=True)
-    return pa.RecordBatch.from_arrays([_made(*pair) for pair in pairs], schema=schema)
+    return pa.RecordBatch.from_arrays([_as_type(*pair) for pair in pairs], schema=schema)
 
 
-def _made(values: pa.Array, plain: pa.DataType) -> pa.Array:
+def _as_type(values: pa.Array, plain: pa.DataType) -> pa.Array:
     """The values under their plain type. Arrow's own cast lacks dictionaries of views, and runs."""
     types, kind = pa.types, values.type
     if kind == plain:
         return values
     if types.is_dictionary(kind):
-        return _made(values.dictionary, plain).take(values.indices)
+        return _as_type(values.dictionary, plain).take(values.indices)
     if types.is_run_end_encoded(kind):
-        return _made(pc.run_end_decode(values), plain)
+        return _as_type(pc.run_end_decode(values), plain)
     if types.is_struct(kind):
-        inner = [_made(one, to.type) for one, to in zip(values.flatten(), plain, strict=True)]
+        inner = [_as_type(one, to.type) for one, to in zip(values.flatten(), plain, strict=True)]
         return pa.StructArray.from_arrays(inner, fields=list(plain), mask=pc.is_null(values))
     if types.is_list_view(kind) or types.is_large_list_view(kind):
         ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(values), 0).cast(pa.int64()))
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
-        inner = _made(values.flatten(), plain.value_type)
+        inner = _as_type(values.flatten(), plain.value_type)
         return pa.LargeListArray.from_arrays(offsets, inner, type=plain, mask=pc.is_null(values))
     if types.is_map(kind):
-        key, item = _made(values.keys, plain.key_type), _made(values.items, plain.item_type)
+        key, item = _as_type(values.keys, plain.key_type), _as_type(values.items, plain.item_type)
         pairs = pa.StructArray.from_arrays([key, item], fields=[plain.key_field, plain.item_field])
         return _over(values, pairs, plain)
     if types.is_nested(kind):
-        return _over(values, _made(values.values, plain.value_type), plain)
+        return _over(values, _as_type(values.values, plain.value_type), plain)
     return values.cast(plain)
 
 

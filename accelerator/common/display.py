@@ -199,11 +199,11 @@ def _drawn(table: pa.Table, *, as_texts: bool = False) -> pa.Table:
             unique = name + spaces[name] * " "
         seen.add(unique.lower())
         names.append(unique)
-    arrays = [_known(column, as_text=as_texts) for column in table.columns]
+    arrays = [_drawable(column, as_text=as_texts) for column in table.columns]
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _known(column: pa.ChunkedArray, *, as_text: bool) -> pa.ChunkedArray:
+def _drawable(column: pa.ChunkedArray, *, as_text: bool) -> pa.ChunkedArray:
     """As DuckDB may draw it: as texts what it has no type for, is too long, or isn't printable."""
     import pyarrow as pa
     import pyarrow.types as t

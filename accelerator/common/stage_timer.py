@@ -26,17 +26,17 @@ class Clock:
         self._since = time.perf_counter()
 
     def enter(self, name: str) -> None:
-        """The stage begins; the one around it stands still."""
-        self._told()
+        """Begins the stage and pauses the one around it."""
+        self._add_elapsed()
         self.ms.setdefault(name, 0.0)
         self._open.append(name)
 
     def leave(self) -> None:
         """The newest stage ends."""
-        self._told()
+        self._add_elapsed()
         self._open.pop()
 
-    def _told(self) -> None:
+    def _add_elapsed(self) -> None:
         now = time.perf_counter()
         if self._open:
             self.ms[self._open[-1]] += (now - self._since) * 1000

@@ -283,8 +283,8 @@ class Gateway:
         number = next(self._numbers)
         statement = Statement(sql, client, user, principal, number, address, arrow=arrow)
         read = self._read(statement)
-        page = None if isinstance(read, AcceleratorError) else await self._kept(statement, *read)
-        self.history.began(statement)
+        page = None if isinstance(read, AcceleratorError) else await self._cached(statement, *read)
+        self.history.record(statement)
         if self.tracing is not None:
             self.tracing.began(statement, headers)
         self.statements[statement.id] = statement
@@ -318,14 +318,14 @@ class Gateway:
         if not isinstance(asked, nodes.SetRole):  # which mends a role that is no more
             statement.enabled = enabled_roles(statement.user, statement.client.roles)
 
-    async def _kept(
+    async def _cached(
         self, statement: Statement, asked: Request | None, wishes: Wishes
     ) -> Page | None:
         """The one page of an answer that is kept; None where it has to be made."""
         if statement.arrow or asked is None:
             return None
         key = await self.answering.key(statement, asked, wishes, self.rights(statement))
-        entry = None if key is None else await self.answering.kept(key, statement)
+        entry = None if key is None else await self.answering.cached(key, statement)
         if key is None or entry is None:
             return None
         parametric = statement.client.parametric_datetime
@@ -352,14 +352,14 @@ class Gateway:
             user = self.users.named(statement.principal) or User(statement.principal)
         return Who(user.name, user.roles, user.groups, client.source, frozenset(client.client_tags))
 
-    def found(self, id: str, slug: str, principal: str | None) -> Statement | None:
+    def statement_of(self, id: str, slug: str, principal: str | None) -> Statement | None:
         """The statement of that id, for who knows its slug and, where there are users, began it."""
         statement = self.statements.get(id)
-        if statement is None or not statement.is_known_by(slug, principal):
+        if statement is None or not statement.belongs_to(slug, principal):
             return None
         return statement
 
-    def given(self, statement: Statement) -> None:
+    def drop_read(self, statement: Statement) -> None:
         """Its client has all of it, and no address to ask for a page again."""
         self.statements.pop(statement.id, None)
 
@@ -479,17 +479,17 @@ class Gateway:
             yield page
             return
 
-        def told(slot: AdmissionSlot) -> None:
+        def report_turn(slot: AdmissionSlot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
         memory = self.estimates.of(statement) if self.admission.minds_memory else 0
         who = self._who(statement)
-        async with self.admission.slot(who, memory=memory, told=told, passed=True):
+        async with self.admission.slot(who, memory=memory, told=report_turn, passed=True):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
             if asked is None:
                 asked = await self.answering.read(statement, who.user)
                 self._take(statement, asked)
-                self.history.read(statement)
+                self.history.record(statement)
                 page = self._page_at_once(statement, asked)
                 if page is not None:
                     yield page
@@ -539,10 +539,10 @@ class Gateway:
         def may_end(by: str, of: str) -> bool:
             return self.may_end(statement.principal, self.rights(statement), by=by, of=of)
 
-        def told(allowed: bool) -> None:
+        def report(allowed: bool) -> None:
             self._decided_of(statement, "kill", f"statement {asked.id}", allowed=allowed)
 
-        self._ending.end(asked.id, asked.message, may_end, told)
+        self._ending.end(asked.id, asked.message, may_end, report)
         statement.update_type, statement.columns = "CALL", columns(_RESULT)
 
     def _change(self, statement: Statement, asked: nodes.OfSession) -> None:

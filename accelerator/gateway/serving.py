@@ -7,7 +7,6 @@ goes: a gateway leaves no process behind.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import socket
@@ -23,7 +22,6 @@ from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.http.trino_server import Server
 from accelerator.gateway.settings import GatewaySettings
 
-_log = logging.getLogger("accelerator.gateway")
 _DRAIN_S = 30.0
 """What runs at the end has so long."""
 _LOOK_S = 0.05
@@ -143,7 +141,7 @@ class RunningGateway:
     def _run(self, config: Config, settings: GatewaySettings) -> None:
         async def run() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            await _serve(config, settings, self._told, self._stop, 0.0)
+            await _serve(config, settings, self._set_ready, self._stop, 0.0)
 
         try:
             with _runner() as runner:
@@ -153,7 +151,7 @@ class RunningGateway:
         finally:
             self._ready.set()
 
-    def _told(self, url: str, gateway: Gateway) -> None:
+    def _set_ready(self, url: str, gateway: Gateway) -> None:
         self.url, self.gateway = url, gateway
         self._ready.set()
 

@@ -17,19 +17,21 @@ from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.tables.data_file import LiveFile
 
 if TYPE_CHECKING:
-    from pyiceberg.table.snapshots import Snapshot
-
     from accelerator.iceberg.io import Inputs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.job import ManifestJobs
     from accelerator.iceberg.manifests.manifest_file import ManifestFile
+    from accelerator.iceberg.rows.float_edges import FloatEdges
     from accelerator.iceberg.statistics.cache import StatisticsCache
+    from accelerator.iceberg.tables.metadata import IcebergSnapshot
 
 _LISTS_MAX = 64
 _SNAPSHOTS_MAX = 64
 _FILES_MAX = 500_000
 """Files of all snapshots that are kept; one takes some 0.5 KB, as much as 64 of its deletes."""
 _DELETES_OF_A_FILE = 64
+_EDGES_MAX = 100_000
+"""Columns of files of which is known which edge values they have; one takes some 0.5 KB."""
 
 
 class ManifestCacheSettings(Struct, frozen=True):
@@ -61,8 +63,10 @@ class Listings:
         )
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
         self.jobs: ManifestJobs | None = None
+        self.float_edges: Recent[FloatEdges] = Recent(_EDGES_MAX)
+        """By the table's uuid, the field's id and the file's key."""
 
-    def manifests(self, inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+    def manifests(self, inputs: Inputs, snapshot: IcebergSnapshot) -> tuple[ManifestFile, ...]:
         """The manifests of the snapshot, as its list has them; errors as for `read_list`."""
         from accelerator.iceberg.manifests.reader import read_list
 

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from accelerator.iceberg.manifests.request import Question
+from accelerator.iceberg.pruning.float_doubts import ScannedTable
 from accelerator.iceberg.pruning.predicates import judge
 from accelerator.iceberg.pruning.spark_doubts import pruning_doubt
 from accelerator.planning.plans.explain_tree import ExplainStep, counted
@@ -45,7 +46,8 @@ class Survey:
     """Of one fact's files under what holds of each of its rows that passes.
 
     `own` are these conjuncts, over the fact's columns and its relate columns. `decoding` says where
-    manifests were decoded for it.
+    manifests were decoded for it. `proofs` are what was read of rows so that plain Spark's answer
+    is sure, for people.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class Survey:
         own: Sequence[Expr],
         over: OverFiles | None = None,
         decoding: Decoding | None = None,
+        table: PinnedTable | None = None,
     ) -> None:
-        self.own, self.decoding = tuple(own), decoding
+        self.own, self.decoding, self.proofs = tuple(own), decoding, tuple[str, ...]()
+        self.table = table
         self.indexes = None if over is None else over(statistics)
         self._statistics = statistics if self.indexes is None else self.indexes.filled(statistics)
 
@@ -86,9 +90,11 @@ class Survey:
         too. A doubt where its answer depends on that, or where a file's bounds contradict its
         partition, so that nobody knows which rows plain Spark finds there.
         """
-        doubt = pruning_doubt(tested, self._statistics)
-        if doubt is not None:
+        scanned = ScannedTable(self.table, self.own, self._statistics)
+        doubt = pruning_doubt(tested, scanned)
+        if isinstance(doubt, Declined):
             return doubt
+        self.proofs += doubt
         named = {c for e in self.own for c in columns(e)}
         known = {
             column: self._statistics.column(column.field_id, column.type or "unknown")
@@ -148,7 +154,9 @@ class Survey:
         out = int((~self.may_pass() | (self._statistics.alive == 0)).sum())
         by_bounds = out - by_partition + self.left_out_afar
         sizes = read, int(self.sizes.sum())
-        return Funnel(self.total, by_partition, by_bounds, skipped, row_groups, rows, sizes)
+        return Funnel(
+            self.total, by_partition, by_bounds, skipped, row_groups, rows, sizes, self.proofs
+        )
 
 
 class Funnel(Struct, frozen=True):
@@ -157,7 +165,8 @@ class Funnel(Struct, frozen=True):
     `by_partition`: files that the predicates over partition columns leave out by themselves;
     `by_bounds`: more of them by all bounds and counts. `row_groups` and `rows` are those of the
     files that are left as (left, of so many), None where no sidecar tells; so are `bytes`, those
-    left by the share of the rows in row groups that are left.
+    left by the share of the rows in row groups that are left. `proofs` are what was read of rows
+    while planning, e.g. `x has no NaN in 6 files`.
     """
 
     files: int
@@ -167,6 +176,7 @@ class Funnel(Struct, frozen=True):
     row_groups: tuple[int, int] | None
     rows: tuple[int, int] | None
     bytes: tuple[int, int]
+    proofs: tuple[str, ...] = ()
 
     def steps(self) -> tuple[ExplainStep, ...]:
         """For people: what was left out, by whom."""
@@ -185,6 +195,7 @@ class Funnel(Struct, frozen=True):
                     f"{groups:,} of {counted(of_groups, 'row group')} left by sidecars", note
                 )
             )
+        found += [ExplainStep(one, "by the column's rows") for one in self.proofs]
         return tuple(found)
 
 
@@ -324,4 +335,4 @@ def survey(
     named += [one for one in used if isinstance(one, Column)]
     asked = Question.of(real, [*keys, *(c for c in named if c.field_id > 0)])
     statistics, decoding = table.statistics_for(asked)
-    return Survey(statistics, own, over, decoding)
+    return Survey(statistics, own, over, decoding, table)

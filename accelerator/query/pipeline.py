@@ -286,11 +286,11 @@ class Queries:
     def _planned(
         self, sql: str, only: str | None = None, *, by_spark: bool = False, whole: bool = True
     ) -> tuple[Plan, bool]:
-        plan, cached = self._made(sql, only, by_spark=by_spark, whole=whole)
+        plan, cached = self._make_plan(sql, only, by_spark=by_spark, whole=whole)
         tell(sql, plan)
         return plan, cached
 
-    def _made(
+    def _make_plan(
         self, sql: str, only: str | None, *, by_spark: bool, whole: bool
     ) -> tuple[Plan, bool]:
         failures = self.services.failures

@@ -62,12 +62,12 @@ _Place = tuple[ClientContext, str]
 """A client without its moment, and the time zone of Spark's session."""
 
 
-class _KeptText(Struct, frozen=True):
+class _CachedText(Struct, frozen=True):
     text: str
     rests: Rests
 
 
-class _KeptShape(Struct, frozen=True):
+class _CachedShape(Struct, frozen=True):
     shape: TranslatedShape
     rests: Rests
 
@@ -77,10 +77,10 @@ class Translation:
 
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
-        self._known: Recent[_KeptText] = Recent()
+        self._known: Recent[_CachedText] = Recent()
         self._known_of_clients: Recent[_TranslatedText] = by_text()
         self._forms: Recent[tuple[int, ...]] = by_text()
-        self._shapes: Recent[_KeptShape] = by_text()
+        self._shapes: Recent[_CachedShape] = by_text()
 
     def statement(
         self,
@@ -145,7 +145,7 @@ class Translation:
 
         asked, columns = self._columns()
         found = translated(sql, dialect, columns)
-        self._known.put((sql, dialect), _KeptText(found, asked))
+        self._known.put((sql, dialect), _CachedText(found, asked))
         return found
 
     def query_of(
@@ -169,7 +169,7 @@ class Translation:
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
             may_look(one)
-            self._check_known(one, views=True)
+            self._check_exists(one, views=True)
         if not found.timed and not odd:
             kept = _TranslatedText(found, asked)
             self._known_of_clients.put((sql, dialect, place), kept)
@@ -211,7 +211,7 @@ class Translation:
         if made is not None and asked == kept.rests:
             self._forms.put((shape.key, place), made.free)
             key = shape.key, shape.fixed(made.free), place
-            self._shapes.put(key, _KeptShape(made, asked))
+            self._shapes.put(key, _CachedShape(made, asked))
 
     def _holds(self, rests: Rests, may_look: MayLook = _anything) -> bool:
         """Whether tables have the columns still on which a translation rests."""
@@ -241,9 +241,9 @@ class Translation:
         """
         table = needed_table(found)
         if table is not None:
-            self._check_known(table, views=False)
+            self._check_exists(table, views=False)
 
-    def _check_known(self, full: TableName, *, views: bool) -> None:
+    def _check_exists(self, full: TableName, *, views: bool) -> None:
         """UnknownTableError where the lake has no table of that full name, with `views` no view."""
         pin = self._lake.pin()
         if pin.table(full) is None and not (views and pin.view(full) is not None):

@@ -290,7 +290,7 @@ class Runner:
             began_ms = self._now_ms()
             outcome = self._tried(task, kept.report, kept.stop, claim)
             if outcome is not None:
-                run = self._told(task, kept, began_ms, outcome)
+                run = self._finished_run(task, kept, began_ms, outcome)
             return outcome
         finally:
             with self._lock:
@@ -312,7 +312,7 @@ class Runner:
         except FAULTS as error:
             return Outcome(error=error)
 
-    def _told(
+    def _finished_run(
         self, task: ServiceTask, kept: _HeldClaim, began_ms: int, outcome: Outcome
     ) -> FinishedRun:
         """The run as it's kept; one that was told to stop with all the others didn't fail."""

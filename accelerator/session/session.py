@@ -425,11 +425,11 @@ class Accelerator:
         return advised(self.services, named, budget_of(tuple(budget.items())))
 
     def recommendations(self, table: str | None = None) -> list[Recommendation]:
-        """What was advised last for a table, or for each; done ones too."""
-        from accelerator.services.advisor.ddl import kept
+        """Returns the newest advice for a table, or for each; done ones too."""
+        from accelerator.services.advisor.ddl import current
 
         named = None if table is None else parts_of(table)
-        return [one for _, one in kept(self.services, named)]
+        return [one for _, one in current(self.services, named)]
 
     def apply(self, id: str | None = None, *, table: str | None = None) -> list[Recommendation]:
         """Does the recommendation of that id, or all that are open for the table; those done.

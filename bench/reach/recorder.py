@@ -253,8 +253,7 @@ def _tools(tree: Path) -> list[tuple[str, str]]:
 def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
     """Returns a function that asks one statement of Trino's, by metadata or by a plan."""
     from accelerator.gateway.access.grants import UserAccess
-    from accelerator.gateway.catalog import Given as GatewayFacts
-    from accelerator.gateway.catalog import Metadata
+    from accelerator.gateway.catalog import GatewayFacts, Metadata
     from accelerator.gateway.trino.requests import nodes
     from accelerator.gateway.trino.requests.parse import request
     from rewrite.client import ClientContext

@@ -142,7 +142,7 @@ def _check_delta(block: Block, cube: CubeDefinition, mapping: Mapping[int, int])
         found = dict.fromkeys(c for one in joins for c in columns(one) if c.occurrence == fact)
         block.kept[delta, fact] = tuple(found)
     for column in block.kept[delta, fact]:
-        if column.field_id not in cube.told_fact:
+        if column.field_id not in cube.fact_fields:
             raise DeclinedError("column_not_in_cube", f"The column {column.name}.")
 
 
@@ -160,7 +160,7 @@ class _Attempt:
     def match(self) -> Match:
         if self._fact in self._block.null_supplied:
             raise DeclinedError("fact_null_supplying")
-        kept = self._left()
+        kept = self._cached_elimination()
         padded = self._check_left_edges()
         view = self._view(padded)
         self._check_implied(view.conjuncts, kept)
@@ -202,7 +202,7 @@ class _Attempt:
                 self._cube.views[key] = view
         return view
 
-    def _left(self) -> Set[int]:
+    def _cached_elimination(self) -> Set[int]:
         """`_eliminate`, which is asked once of the occurrences that are mapped."""
         key = frozenset(self._mapping.values())
         found = self._cube.views.get(key)

@@ -308,14 +308,14 @@ def segment_cells(
         pairs = zip(match.slots, texts, strict=True)
         texts = [_cast(text, slot.type, dialect) for slot, text in pairs]
     items += _placed(texts, source.places, layout or match, dialect)
-    given = _given(texts, source.places)
+    given = _texts_by_place(texts, source.places)
     for n, place in enumerate(sized):
         items.append(f"ABS(CAST({given.get(place, 'NULL')} AS DOUBLE)) AS b{n}")
     from_ = _cells_from(match, render, source, delta)
     return f"SELECT {', '.join(items) or '1'} FROM {from_}"
 
 
-def _given(texts: Sequence[str], places: Sequence[int] | None) -> dict[int, str]:
+def _texts_by_place(texts: Sequence[str], places: Sequence[int] | None) -> dict[int, str]:
     """What a source gives, by its place."""
     return dict(enumerate(texts) if places is None else zip(places, texts, strict=True))
 
@@ -324,7 +324,7 @@ def _placed(
     texts: Sequence[str], places: Sequence[int] | None, layout: Match, dialect: Dialect
 ) -> Iterator[str]:
     """Slots as `a0…` where the layout has them; NULL, which every merge passes over, elsewhere."""
-    given = _given(texts, places)
+    given = _texts_by_place(texts, places)
     for index, slot in enumerate(layout.slots):
         text = given.get(index)
         yield f"{_cast('NULL', slot.type, dialect) if text is None else text} AS a{index}"
@@ -355,7 +355,7 @@ def _raw_cells(
         texts.append(_cast(text, slot.type, dialect))
     items += _placed(texts, raw.places, layout, dialect)
     arguments = [_argument(slot, render) for slot in match.slots] if sized else []
-    given = _given(arguments, raw.places) if sized else {}
+    given = _texts_by_place(arguments, raw.places) if sized else {}
     items += [f"{size_of(given.get(place, 'NULL'))} AS b{n}" for n, place in enumerate(sized)]
     text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
     if block.conjuncts:

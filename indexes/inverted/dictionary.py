@@ -127,7 +127,7 @@ def decode(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Dictio
     Small blocks of late are kept, by their bytes.
     """
     try:
-        make = _kept if len(data) <= _KEPT_BYTES else _decoded
+        make = _cached if len(data) <= _KEPT_BYTES else _decoded
         return make(data, first, domain, tuple(bases))
     except (struct.error, IndexError, ValueError) as error:
         raise ValueError(f"no block of a dictionary: {error}") from None
@@ -171,7 +171,7 @@ class Directory(Struct, frozen=True):
         return b"".join(data)
 
     @classmethod
-    def taken(cls, source: Taker, domain: str, levels: int) -> Directory:
+    def read_from(cls, source: Taker, domain: str, levels: int) -> Directory:
         """What `to_bytes` gave. ValueError where it's cut off."""
         blocks = source.number("I")
         sparse: list[Any]
@@ -279,7 +279,7 @@ def _below(numbers: Array, bound: int) -> Array:
 
 
 @lru_cache(_KEPT_MAX)
-def _kept(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> DictionaryBlock:
+def _cached(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> DictionaryBlock:
     return _decoded(data, first, domain, bases)
 
 

@@ -45,6 +45,10 @@ class Postings(Struct, frozen=True):
         ends = np.cumsum(self.lengths, dtype=np.int64)
         return np.concatenate((np.zeros(1, np.int64), ends))
 
+    def part(self, a: int, b: int) -> Postings:
+        """Returns sets a to b without their bytes, for a block of the dictionary."""
+        return Postings(b"", self.lengths[a:b], self.forms[a:b], self.crcs[a:b])
+
 
 def encode(numbers: Array, counts: Array, bound: int) -> Postings:
     """Sets of so many numbers each, which stand set after set and ascend within each."""

@@ -73,7 +73,7 @@ def parse_head(data: bytes, domain: str) -> InvertedHead:
     starts = source.numbers(source.number("I") + 1, "<u8").astype(np.int64)
     sections = source.numbers(SECTIONS, "<u8").astype(np.int64)
     null = (source.number("Q"), source.number("Q"), source.number("B"), source.number("I"))
-    directory = Directory.taken(source, domain, 2)
+    directory = Directory.read_from(source, domain, 2)
     bins = source.number("I")
     bin_codes = source.numbers(bins + 1, "<u4").astype(np.int64)
     bin_crcs = source.numbers(bins, "<u4")
@@ -134,21 +134,21 @@ class Inverted(Keyed):
         """What is known of the rows whose values have these codes; ranges ascend and part."""
         ranges = [codes for codes in ranges if codes[0] < codes[1]]
         if not ranges:
-            return self._told(Between.exactly(BitMap()))
+            return self._verdict(Between.exactly(BitMap()))
         if ranges == [(0, self.head.ndv)]:
-            return self._told(Between.exactly(self.valued))
+            return self._verdict(Between.exactly(self.valued))
         if not self.head.row_level:
             return self.by_blocks(ranges)
         one = len(ranges) == 1
         found = self._between(ranges[0]) if one else self._chosen(ranges)
-        return self.by_blocks(ranges) if found is None else self._told(found)
+        return self.by_blocks(ranges) if found is None else self._verdict(found)
 
     def by_blocks(self, ranges: Sequence[Codes]) -> RowVerdict:
         """The same by blocks of rows alone, which takes less to read and is less exact."""
         true = self._rows(self._block_set(ranges))
         false = self._rows(self._matrix_set(_others(ranges, self.head.ndv)))
         upper, lower = true & self.valued, self.valued - false
-        return self._told(Between(lower & upper, upper))
+        return self._verdict(Between(lower & upper, upper))
 
     def sets(self, codes: Codes) -> Iterator[tuple[bytes, int]]:
         """The rows of each value, as bytes and form. Only where the blob has rows."""
@@ -158,7 +158,7 @@ class Inverted(Keyed):
         """About how many bytes the rows of these values take to read, with their dictionary."""
         return self._cost(codes)
 
-    def _told(self, true: Between) -> RowVerdict:
+    def _verdict(self, true: Between) -> RowVerdict:
         false = Between(self.valued - true.upper, self.valued - true.lower)
         return RowVerdict(self.head.rows, true, false)
 

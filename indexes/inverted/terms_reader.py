@@ -46,7 +46,7 @@ def parse_head(data: bytes, domain: str) -> TermsHead:
     if not unit or rows >= BOUND_MAX or bool(text) != (domain == BYTES):
         raise ValueError(f"the blob isn't of the domain {domain}, or has {rows} rows")
     unknown, null = ([source.number(form) for form in "QQBI"] for _ in range(2))
-    directory = Directory.taken(source, domain, 1)
+    directory = Directory.read_from(source, domain, 1)
     source.end()
     rising(directory.codes, 0, terms)
     return TermsHead(rows, unit, terms, (*unknown,), (*null,), directory)  # type: ignore[arg-type]
@@ -81,8 +81,8 @@ class Terms(Keyed):
         return self._set(self.head.unknown, self.units)
 
     def having(self, key: Key) -> BitMap | None:
-        """The units in which the term stands; None where it may be any."""
-        found = self._found(key)
+        """Returns the units that contain the term; None if it may be any."""
+        found = self._code_of(key)
         return BitMap() if found is None else self._units(found)
 
     def having_all(self, keys: Iterable[Key]) -> BitMap | None:
@@ -92,7 +92,7 @@ class Terms(Keyed):
         """
         found = []
         for key in keys:
-            code = self._found(key)
+            code = self._code_of(key)
             if code is None:
                 return BitMap()
             found.append((self._count(code), code))
@@ -121,12 +121,12 @@ class Terms(Keyed):
         """
         valued = BitMap(range(self.head.rows)) - self.nulls
         if units is None:
-            return self._told(Between(BitMap(), valued), valued)
+            return self._verdict(Between(BitMap(), valued), valued)
         upper = self._rows(units | self.unknown) & valued
         sure = exact and self.head.unit == 1
-        return self._told(Between(upper - self.unknown if sure else BitMap(), upper), valued)
+        return self._verdict(Between(upper - self.unknown if sure else BitMap(), upper), valued)
 
-    def _told(self, true: Between, valued: BitMap) -> RowVerdict:
+    def _verdict(self, true: Between, valued: BitMap) -> RowVerdict:
         return RowVerdict(self.head.rows, true, Between(valued - true.upper, valued - true.lower))
 
     def _rows(self, units: BitMap) -> BitMap:
@@ -138,7 +138,7 @@ class Terms(Keyed):
             found.add_range(begin, min(begin + self.head.unit, self.head.rows))
         return found
 
-    def _found(self, key: Key) -> int | None:
+    def _code_of(self, key: Key) -> int | None:
         code, there = self.rank(key)
         return code if there else None
 

@@ -181,7 +181,7 @@ def _written(
     begins = cut(terms, _BLOCK_BYTES)
     text = pa.types.is_large_binary(terms.type)
     parts = [
-        encode(terms[a:b], counts[a:b], [_part(sets, a, b)]) for a, b in pairwise(begins.tolist())
+        encode(terms[a:b], counts[a:b], [sets.part(a, b)]) for a, b in pairwise(begins.tolist())
     ]
     null, odd = encode_mask(nulls), encode_mask(unknown)
     sparse = separators(terms, begins)
@@ -211,8 +211,3 @@ def _written(
 def _described(made: tuple[bytes, int], place: int) -> bytes:
     data, form = made
     return struct.pack("<QQBI", place, len(data), form, crc32(data))
-
-
-def _part(sets: Postings, a: int, b: int) -> Postings:
-    """What a block of the dictionary says of its terms' sets, without their bytes."""
-    return Postings(b"", sets.lengths[a:b], sets.forms[a:b], sets.crcs[a:b])

@@ -137,7 +137,7 @@ def write(keys: pa.Array, codes: Array, shape: InvertedShape) -> WrittenInverted
     begins = cut(keys)
     offsets = [level.offsets for level in levels]
     parts = [
-        encode(keys[a:b], counts[a:b], [_part(level, a, b) for level in levels])
+        encode(keys[a:b], counts[a:b], [level.part(a, b) for level in levels])
         for a, b in pairwise(begins.tolist())
     ]
     sections = [
@@ -211,11 +211,6 @@ def rows_pay(keys: pa.Array, codes: Array) -> bool:
 
 def _counted(count: int) -> bytes:
     return struct.pack("<I", count)
-
-
-def _part(level: Postings, a: int, b: int) -> Postings:
-    """What a block of the dictionary says of its values' sets, without their bytes."""
-    return Postings(b"", level.lengths[a:b], level.forms[a:b], level.crcs[a:b])
 
 
 def _sorted(codes: Array, ndv: int) -> tuple[Array, Array]:

@@ -94,14 +94,14 @@ class Bitmap(Struct, frozen=True):
         self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
         opened = open_blob(blob, read, column)
-        return None if opened is None else _told(opened, question, column.type, blocks=False)
+        return None if opened is None else _verdict(opened, question, column.type, blocks=False)
 
     def probe_blocks(
         self, blob: Blob, read: Read, question: Question, column: IndexedColumn
     ) -> RowVerdict | None:
-        """As `probe`, by blocks of rows alone: less is read, and row groups can be skipped."""
+        """Probes blocks of rows alone: less is read, and row groups can be skipped."""
         opened = open_blob(blob, read, column)
-        return None if opened is None else _told(opened, question, column.type, blocks=True)
+        return None if opened is None else _verdict(opened, question, column.type, blocks=True)
 
 
 class _BitmapBuilder:
@@ -166,7 +166,7 @@ def _starts(row_groups: Sequence[int], block_rows: int) -> npt.NDArray[np.int64]
     return np.array([*starts, at], np.int64)
 
 
-def _told(opened: Inverted, question: Question, type_: str, blocks: bool) -> RowVerdict | None:
+def _verdict(opened: Inverted, question: Question, type_: str, blocks: bool) -> RowVerdict | None:
     if isinstance(question, IsNull):
         return RowVerdict.exactly(opened.head.rows, opened.nulls, BitMap())
     ranges: list[tuple[int, int]] | None
@@ -197,15 +197,15 @@ def _at_most(told: RowVerdict) -> RowVerdict:
 
 
 def _keys_of(values: tuple[Value, ...], domain: str) -> frozenset[Key] | None:
-    """Of a list; None if the domain lacks one of them."""
+    """Returns the list's keys; None if the domain lacks one."""
     try:
-        return _known_keys(values, domain)
+        return _keys_in_domain(values, domain)
     except NotIndexableError:
         return None
 
 
 @lru_cache(16)
-def _known_keys(values: tuple[Value, ...], domain: str) -> frozenset[Key]:
+def _keys_in_domain(values: tuple[Value, ...], domain: str) -> frozenset[Key]:
     """Of a list, which all files are asked for alike.
 
     NotIndexableError isn't kept: to the cache 1.0 is 1, which another domain has.

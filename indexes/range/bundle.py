@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.range.filters import (
@@ -65,16 +66,8 @@ class GroupShape(Struct, frozen=True):
     directory: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As records keep it."""
-        return {
-            "mode": self.mode,
-            "files": self.files,
-            "shift": self.shift,
-            "words": self.words,
-            "layers": self.layers,
-            "prefix": None if self.prefix is None else self.prefix.hex(),
-            "directory": self.directory,
-        }
+        """Returns the form in a bundle's record."""
+        return asdict(self) | {"prefix": None if self.prefix is None else self.prefix.hex()}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> GroupShape:

@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from indexes.range.filters import (
@@ -40,8 +39,6 @@ LEAST_BITS = 1024
 _KEPT = 0.97  # of the budget: what cells of a bundle say beside codes is the rest
 _NEAR = 64  # keys behind one, at most, at which a near range begins
 _FEWEST, _MOST_ASKED = 128, 4096
-
-Numbers = npt.NDArray[np.int64]
 
 
 class FalsePositiveRates(Struct, frozen=True):

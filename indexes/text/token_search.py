@@ -26,7 +26,7 @@ def has_token(texts: pa.Array, needles: pa.Array) -> pa.Array:
 
     NeedleError for a needle that isn't exactly one token, and for other than texts.
     """
-    return _found(texts, needles, lambda needle: (one_token(needle),), folded=False)
+    return _matches(texts, needles, lambda needle: (one_token(needle),), folded=False)
 
 
 def match(texts: pa.Array, words: pa.Array) -> pa.Array:
@@ -34,14 +34,14 @@ def match(texts: pa.Array, words: pa.Array) -> pa.Array:
 
     TRUE of any text where the words have none. NeedleError for other than texts.
     """
-    return _found(texts, words, lambda needle: tokens_of(needle, folded=True), folded=True)
+    return _matches(texts, words, lambda needle: tokens_of(needle, folded=True), folded=True)
 
 
 TESTS: Mapping[str, Test] = MappingProxyType({"has_token": has_token, "match": match})
 """By their names in SQL."""
 
 
-def _found(
+def _matches(
     texts: pa.Array,
     needles: pa.Array,
     cut: Callable[[str], tuple[str, ...]],

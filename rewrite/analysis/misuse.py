@@ -231,7 +231,7 @@ def _tables_of(
         if not parts or not all(isinstance(one, exp.Identifier) for one in parts):
             return None
         alias = node.args.get("alias")
-        known = tables.known(tuple(one.name for one in parts))
+        known = tables.find(tuple(one.name for one in parts))
         if known is None or node.args.get("joins") or (alias and alias.args.get("columns")):
             return None
         found.append((node, known))

@@ -68,9 +68,9 @@ class LakeNames:
 
 
 class CatalogTables(Protocol):
-    """What a session's catalogs have."""
+    """The tables and views of a session's catalogs."""
 
-    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
+    def find(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table or view of that name; None where there is none, or its columns aren't known."""
         ...
 
@@ -197,7 +197,7 @@ class _Relations:
             names = tuple(one.name for one in parts)
             if len(names) == 1 and names[0].lower() in self._shared:
                 continue
-            known = self._tables.known(names)
+            known = self._tables.find(names)
             if known is not None:
                 self._found.append((node, known))
             elif self._tables.is_absent(names):

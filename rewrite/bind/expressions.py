@@ -29,8 +29,6 @@ from rewrite.ir.timestamps import is_utc
 from rewrite.parse.parse import written_name
 from rewrite.reason import DeclinedError
 
-TRUE = Literal("true", "boolean")
-
 BINARY: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",

@@ -56,7 +56,7 @@ def grouping_of(group: exp.Group, key: Callable[[exp.Expression], Expr]) -> Grou
     return _grouping([_joined(one) for one in product(*each)])
 
 
-def told_by_sets(expr: Expr, grouping: Grouping) -> Expr:
+def resolve_sets(expr: Expr, grouping: Grouping) -> Expr:
     """`grouping` and `grouping_id` with their keys; DeclinedError where Spark refuses them."""
 
     def change(node: Expr) -> Expr | None:
@@ -73,10 +73,10 @@ def told_by_sets(expr: Expr, grouping: Grouping) -> Expr:
             raise DeclinedError("block_unsupported", f"{node.op} of other than the sets' keys.")
         return node
 
-    return transform(expr, change) if any(_is_told(node) for node in walk(expr)) else expr
+    return transform(expr, change) if any(_is_grouping_call(node) for node in walk(expr)) else expr
 
 
-def _is_told(node: Expr) -> bool:
+def _is_grouping_call(node: Expr) -> bool:
     return isinstance(node, Call) and node.op in _TOLD
 
 

@@ -23,9 +23,10 @@ from rewrite.bind.select import (
     output_aliases,
 )
 from rewrite.bind.semi_joins import semi_terms
+from rewrite.bind.table_rows import all_outputs
 from rewrite.facts import Facts
-from rewrite.ir.block import Block, Occurrence, Output
-from rewrite.ir.expr import Column, Expr, has_aggregate
+from rewrite.ir.block import Block, Output
+from rewrite.ir.expr import Expr, has_aggregate
 from rewrite.reason import DeclinedError
 
 _ALLOWED = frozenset({"expressions", "from_", "joins", "where", "order", "limit", "hint"})
@@ -128,14 +129,8 @@ def _outputs(item: exp.Expression, tree: exp.Select, source: From) -> Iterator[O
     if parts and len(meant) != 1:
         raise DeclinedError("name_ambiguous", f"SELECT {'.'.join(parts)}.*")
     for table in meant:
-        yield from _all(table)
+        yield from all_outputs(table)
 
 
 def _end(path: tuple[str, ...], count: int) -> tuple[str, ...]:
     return path[max(0, len(path) - count) :]
-
-
-def _all(table: Occurrence) -> Iterator[Output]:
-    for facts in table.table.columns:
-        column = Column(table.index, facts.field_id, facts.name, facts.type)
-        yield Output(facts.name, None, column)

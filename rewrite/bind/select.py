@@ -16,7 +16,7 @@ from rewrite.bind.exists_to_count import counted
 from rewrite.bind.expressions import bind, bind_condition
 from rewrite.bind.from_clause import From, bind_from, occurrence_of
 from rewrite.bind.functions import is_aggregate, may_aggregate
-from rewrite.bind.grouping import Grouping, grouping_of, told_by_sets
+from rewrite.bind.grouping import Grouping, grouping_of, resolve_sets
 from rewrite.bind.name_scopes import AliasNames, ColumnScope, OutputNames
 from rewrite.bind.null_folding import check_constants, check_folded
 from rewrite.bind.output_name import output_name
@@ -82,9 +82,9 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         left_edges=source.left,
         conjuncts=inner,
         keys=grouping.keys,
-        outputs=tuple(Output(o.name, o.alias, told_by_sets(o.expr, grouping)) for o in outputs),
-        having=None if having is None else told_by_sets(having, grouping),
-        order=tuple(replace(key, expr=told_by_sets(key.expr, grouping)) for key in order),
+        outputs=tuple(Output(o.name, o.alias, resolve_sets(o.expr, grouping)) for o in outputs),
+        having=None if having is None else resolve_sets(having, grouping),
+        order=tuple(replace(key, expr=resolve_sets(key.expr, grouping)) for key in order),
         limit=bind_limit(tree),
         grouped=grouped,
         sets=grouping.sets,
@@ -264,7 +264,7 @@ def bind_order(
         if expr is None:
             expr = bind(item.this, scope)
             if tree.args.get("distinct") is not None:
-                _check_left_by_distinct(item.this, scope, outputs)
+                _check_columns_of_distinct(item.this, scope, outputs)
         descending = bool(item.args.get("desc"))
         nulls_first = item.args.get("nulls_first")
         keys.append(
@@ -275,7 +275,7 @@ def bind_order(
     return tuple(keys)
 
 
-def _check_left_by_distinct(
+def _check_columns_of_distinct(
     node: exp.Expression, scope: OutputNames, outputs: tuple[Output, ...]
 ) -> None:
     """DeclinedError for a sort key over DISTINCT that names what isn't one of its columns.

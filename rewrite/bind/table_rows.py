@@ -74,19 +74,20 @@ def _outputs(item: exp.Expression, source: From) -> Iterator[Output]:
     if isinstance(item, exp.Star):
         if any(item.args.values()):
             raise DeclinedError("block_unsupported", "SELECT * EXCEPT.")
-        yield from _all(table)
+        yield from all_outputs(table)
     elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         parts = tuple(p.name.lower() for p in item.parts[:-1])
         if any(item.this.args.values()) or parts != tuple(
             p.lower() for p in table.path[-len(parts) :]
         ):
             raise DeclinedError("block_unsupported", "SELECT of another table's *.")
-        yield from _all(table)
+        yield from all_outputs(table)
     else:
         yield bind_output(item, source.names)
 
 
-def _all(table: Occurrence) -> Iterator[Output]:
+def all_outputs(table: Occurrence) -> Iterator[Output]:
+    """Yields each column of the table as an output."""
     for facts in table.table.columns:
         column = Column(table.index, facts.field_id, facts.name, facts.type)
         yield Output(facts.name, None, column)

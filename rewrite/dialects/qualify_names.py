@@ -110,11 +110,11 @@ def full_name(parts: tuple[str, ...], client: ClientContext, catalogs: Collectio
             f"no schema is said for {one_line(table)}, nor set in the session",
             hint="write schema.table, or set a schema (USE)",
         )
-    catalog = known_catalog(parts[0] if len(parts) == _PARTS else client.catalog, catalogs)
+    catalog = checked_catalog(parts[0] if len(parts) == _PARTS else client.catalog, catalogs)
     return catalog, schema, table
 
 
-def known_catalog(name: str | None, catalogs: Collection[str]) -> str:
+def checked_catalog(name: str | None, catalogs: Collection[str]) -> str:
     """The name, of a catalog that is there; MissingCatalogError, UnknownCatalogError."""
     if name is None:
         raise MissingCatalogError(
@@ -214,7 +214,7 @@ def _tables(tree: exp.Expression) -> Iterator[tuple[exp.Table, _Defined]]:
 # What a client's session functions say
 
 
-def told(tree: exp.Expression, client: ClientContext) -> exp.Expression:
+def replace_session_functions(tree: exp.Expression, client: ClientContext) -> exp.Expression:
     """The query with constants in place of functions of the session; `tree` is changed."""
     for node in list(tree.walk()):
         found = _constant(node, client)

@@ -75,10 +75,10 @@ def spark(
         loose = isinstance(operand, _LOOSE) and not isinstance(place.parent, _CLOSED)
         place.replace(exp.paren(operand.copy()) if loose else operand.copy())
     found = cast(exp.Expression, root.this.pop())
-    return told(found, kind, zone)
+    return with_kind(found, kind, zone)
 
 
-def told(node: exp.Expression, kind: Kind, zone: str | None = None) -> exp.Expression:
+def with_kind(node: exp.Expression, kind: Kind, zone: str | None = None) -> exp.Expression:
     """The same, with its kind, and a moment's time zone, beside it: what stands over it may ask."""
     node.meta[KIND] = kind
     if zone is not None:

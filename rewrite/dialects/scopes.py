@@ -255,7 +255,7 @@ class Scopes:
         outputs = [one for one in scope.outputs if (one[0],) == parts]
         # An output that is the column itself is no other meaning of the name.
         others = [one for one in outputs if not _is_column(one[2], parts[-1])]
-        found = _found(parts, scope)
+        found = _meaning_in(parts, scope)
         if outputs and (ordered or found is None):
             if others:
                 node.meta[RESOLVED] = BOTH if found is not None else ALIAS
@@ -265,7 +265,7 @@ class Scopes:
             node.meta[RESOLVED] = BOTH
         above = scope.outer
         while found is None and above is not None:
-            found = _found(parts, above)
+            found = _meaning_in(parts, above)
             above = above.outer
             if found is not None:
                 node.meta[RESOLVED] = OUTER
@@ -274,7 +274,7 @@ class Scopes:
         (found or _UNKNOWN).mark(node)
 
 
-def _found(parts: tuple[str, ...], scope: _Scope) -> Meaning | None:
+def _meaning_in(parts: tuple[str, ...], scope: _Scope) -> Meaning | None:
     """The meaning of a name among the sources; None if surely none of them has it."""
     for cut in range(len(parts) - 1, 0, -1):
         path = parts[:cut]

@@ -20,7 +20,7 @@ from rewrite.client import SPARK, TRINO, ClientContext, Translated
 from rewrite.dialects import subtotals
 from rewrite.dialects.client_spark import completed_spark
 from rewrite.dialects.output_names import output_names
-from rewrite.dialects.qualify_names import completed, is_timed, told
+from rewrite.dialects.qualify_names import completed, is_timed, replace_session_functions
 from rewrite.dialects.refusal import has_part, refusal_of, unlisted
 from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialects.scopes import ABSENT, BOTH, RESOLVED, Scopes
@@ -172,7 +172,7 @@ def translated_for(
         if not isinstance(tree, (exp.Query, exp.Values)):
             raise UntranslatedError(f"{refused}: it isn't a query", hint="queries are")
         tables = completed(tree, dialect, client, catalogs)
-        timed, tree = is_timed(tree), told(tree, client)
+        timed, tree = is_timed(tree), replace_session_functions(tree, client)
         names = output_names(tree, columns)
         zones = client.time_zone, engine_zone
         made = _Translation(tree, dialect, columns, sql, zones)

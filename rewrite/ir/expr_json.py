@@ -145,7 +145,7 @@ def _call(op: str, args: tuple[Expr, ...], type_: str | None) -> Call:
     if op == "case" and len(args) % 2 == 0:
         raise ValueError("a CASE whose last branch has no value")
     for place, arg in enumerate(args):
-        if isinstance(arg, Literal) and arg.type in NAMING and not _is_told(op, place, arg.type):
+        if isinstance(arg, Literal) and arg.type in NAMING and not _modifies(op, place, arg.type):
             raise ValueError(f"{arg.value} as a value")
     first = _TOLD_FIRST.get(op)
     if first is not None and getattr(args[0], "type", None) != first:
@@ -155,7 +155,7 @@ def _call(op: str, args: tuple[Expr, ...], type_: str | None) -> Call:
     return Call(op, args, type_)
 
 
-def _is_told(op: str, place: int, type_: str) -> bool:
+def _modifies(op: str, place: int, type_: str) -> bool:
     """Whether the operand says how, and is no value."""
     if type_ == UNIT:
         return op in _TOLD_FIRST and place == 0

@@ -107,7 +107,7 @@ class _PatternReader:
         if depth > _DEPTH_MAX:
             raise _UnreadPatternError
         held = self._sequence(depth)
-        while self._taken("|"):
+        while self._skip("|"):
             self._sequence(depth)
             held = [_ANY]
         return held
@@ -115,7 +115,7 @@ class _PatternReader:
     def _sequence(self, depth: int) -> list[str]:
         held: list[str] = []
         while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
-            if self._taken("\\Q"):
+            if self._skip("\\Q"):
                 held += self._quoted()
                 continue
             most = 1 if self._next == "(" else _REPEATED_MAX
@@ -158,7 +158,7 @@ class _PatternReader:
     def _next(self) -> str | None:
         return self._pattern[self._at] if self._at < len(self._pattern) else None
 
-    def _taken(self, text: str) -> bool:
+    def _skip(self, text: str) -> bool:
         there = self._pattern.startswith(text, self._at)
         self._at += len(text) if there else 0
         return there
@@ -215,8 +215,8 @@ class _PatternReader:
 
     def _group(self, depth: int) -> tuple[list[str], bool]:
         """A group itself, or what only looks ahead."""
-        ahead = self._taken("(?=") or self._taken("(?!")
-        if not ahead and not self._taken("(?:"):
+        ahead = self._skip("(?=") or self._skip("(?!")
+        if not ahead and not self._skip("(?:"):
             named = _NAME.match(self._pattern, self._at)
             name = named[0] if named else "("
             if name in self._names or (not named and self._pattern.startswith("(?", self._at)):
@@ -224,16 +224,16 @@ class _PatternReader:
             self._names |= {name} - {"("}
             self._at += len(name)
         held = self.alternatives(depth + 1)
-        if not self._taken(")"):
+        if not self._skip(")"):
             raise _UnreadPatternError
         return ([_ANY], self._not_repeated()) if ahead else (held, True)
 
     def _class(self) -> list[str]:
         """One character of several; of a single one that is this one."""
         self._at += 1
-        others = self._taken("^")
+        others = self._skip("^")
         members: list[str] = []
-        while not self._taken("]"):
+        while not self._skip("]"):
             first = self._member()
             if self._next == "-" and self._pattern[self._at + 1 : self._at + 2] != "]":
                 self._at += 1

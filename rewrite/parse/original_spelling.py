@@ -26,14 +26,14 @@ def mark(tokens: Sequence[Token]) -> bool:
         raise ValueError("a comment that looks like a mark")
     marked = False
     for place, token in enumerate(tokens[:-2]):
-        found = _said(tokens, place, token)
+        found = _mark_for(tokens, place, token)
         if found is not None:
             found[0].comments.append(_MARK + found[1])
             marked = True
     return marked
 
 
-def _said(tokens: Sequence[Token], place: int, token: Token) -> tuple[Token, str] | None:
+def _mark_for(tokens: Sequence[Token], place: int, token: Token) -> tuple[Token, str] | None:
     """The token that gets a mark for what begins here, and what is marked."""
     behind, third = tokens[place + 1], tokens[place + 2]
     kind = token.token_type

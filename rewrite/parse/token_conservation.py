@@ -154,13 +154,13 @@ class _Account:
         self._kinds = [token.token_type for token in tokens] + [TokenType.SEMICOLON] * 3
         place = 0
         while place < len(tokens):
-            place += self._taken(place)
+            place += self._tokens_read(place)
 
     def shown(self, place: int) -> str:
         """The word as it was written."""
         return self._shown[place].text
 
-    def _taken(self, i: int) -> int:
+    def _tokens_read(self, i: int) -> int:
         """How many tokens from there are read."""
         token, kind = self._tokens[i], self._kinds[i]
         rule = _BY_KIND.get(kind)

@@ -38,8 +38,8 @@ class Beside(Struct, frozen=True):
     def select(self, columns: Sequence[ColumnFacts]) -> exp.Select:
         """Its rows with the columns that are named, of those that it has; with one at least."""
         named = [c for c in columns if self.names is None or c.name.lower() in self.names]
-        shown = [exp.Column(this=_quoted(c.name)) for c in named or columns[:1]]
-        reversed_ = [_quoted(part) for part in reversed(self.parts)]
+        shown = [exp.Column(this=quoted(c.name)) for c in named or columns[:1]]
+        reversed_ = [quoted(part) for part in reversed(self.parts)]
         table = exp.Table(**dict(zip(("this", "db", "catalog"), reversed_, strict=False)))
         return exp.Select(expressions=shown, from_=exp.From(this=table))
 
@@ -115,7 +115,7 @@ def nested(tree: exp.Expression) -> Nested | None:
             inner[name] = with_visible(select, visible)
         instead[id(node)] = _table(name, node)
     outer = copied(tree, instead)
-    said = _said(outer) if tables else None
+    said = _named_columns(outer) if tables else None
     return Nested(outer, inner, {name: Beside(parts, said) for name, parts in tables.items()})
 
 
@@ -131,7 +131,7 @@ def _parts(node: exp.Expression) -> tuple[str, ...]:
     return tuple(part.name for part in parts)
 
 
-def _said(tree: exp.Select) -> frozenset[str] | None:
+def _named_columns(tree: exp.Select) -> frozenset[str] | None:
     """All columns' names in a SELECT, in lower case; None where it may mean some without them."""
     stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
     natural = any(join.args.get("method") for join in tree.args.get("joins") or ())
@@ -256,7 +256,7 @@ def _renamed(query: Query, names: Sequence[exp.Identifier]) -> exp.Select:
     first.set("expressions", named)
     shown = [
         exp.Alias(
-            this=exp.Column(this=_quoted(item.alias_or_name)),
+            this=exp.Column(this=quoted(item.alias_or_name)),
             alias=copied(name, {}),
         )
         for item, name in zip(named, names, strict=True)
@@ -302,5 +302,6 @@ def _table(name: str, node: exp.Expression) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name), alias=own)
 
 
-def _quoted(name: str) -> exp.Identifier:
+def quoted(name: str) -> exp.Identifier:
+    """Returns a name in quotes."""
     return exp.to_identifier(name, quoted=True)

@@ -151,7 +151,7 @@ class JoinElimination:
                 found |= self._lacking(edge.on, gone, related=False)
         found |= self._lacking(self._block.keys, gone, related=results)
         found |= self._lacking(self._block.results, gone, related=results)
-        for conjunct in self._said(gone):
+        for conjunct in self._conjuncts_naming(gone):
             lacking = self._lacking([conjunct], gone, related=True)
             if not lacking and not self._is_own(self._replaced(conjunct, gone)):
                 # A relate column beside a table that stays can't be selected by.
@@ -159,7 +159,7 @@ class JoinElimination:
             found |= lacking
         return found or self._unproven(gone)
 
-    def _said(self, gone: set[int]) -> Iterator[Expr]:
+    def _conjuncts_naming(self, gone: set[int]) -> Iterator[Expr]:
         """Conjuncts that name one of those, but for the equalities by which rows meet them."""
         for conjunct in self._block.conjuncts:
             if occurrences(conjunct) & gone and not self._joins(conjunct, gone):
@@ -215,7 +215,7 @@ class JoinElimination:
 
     def _proofs(self, gone: set[int]) -> list[_Came]:
         """Relate columns that aren't NULL in any row that passes."""
-        said = [self._replaced(conjunct, gone) for conjunct in self._said(gone)]
+        said = [self._replaced(conjunct, gone) for conjunct in self._conjuncts_naming(gone)]
         return [
             came for came in self._came.values() if any(_rejects_null(e, came.column) for e in said)
         ]

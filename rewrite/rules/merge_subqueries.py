@@ -17,7 +17,15 @@ from rewrite.bind.from_clause import UNREAD, unread
 from rewrite.bind.functions import may_aggregate
 from rewrite.bind.output_name import output_name
 from rewrite.reason import DeclinedError
-from rewrite.rules.derived_tables import copied, defined, meant, names_in, relations, repeated
+from rewrite.rules.derived_tables import (
+    copied,
+    defined,
+    meant,
+    names_in,
+    quoted,
+    relations,
+    repeated,
+)
 
 _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
@@ -223,9 +231,7 @@ class _Flattening:
             raise _unclear()
         self._read.update(self._named)
         return [
-            exp.Alias(
-                this=self._as_operand(copied(one, {}), ""), alias=_quoted(self._written[name])
-            )
+            exp.Alias(this=self._as_operand(copied(one, {}), ""), alias=quoted(self._written[name]))
             for name, one in self._named.items()
         ]
 
@@ -235,7 +241,7 @@ class _Flattening:
         name = item.name if isinstance(item, exp.Column) else output_name(item)
         if not name:
             raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
-        return exp.Alias(this=self._inside(item), alias=_quoted(name))
+        return exp.Alias(this=self._inside(item), alias=quoted(name))
 
     def _inside(self, part: exp.Expression, clause: str = "") -> exp.Expression:
         """A copy in which names are what they stand for."""
@@ -273,10 +279,6 @@ class _Flattening:
         if clause in ("group", "order") and isinstance(expr.unnest(), (exp.Literal, exp.Neg)):
             raise _unclear()
         return exp.Paren(this=expr)
-
-
-def _quoted(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=True)
 
 
 def _unclear() -> DeclinedError:

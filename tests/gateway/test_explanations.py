@@ -11,7 +11,7 @@ import pytest
 import accelerator
 from accelerator.gateway.workers.explanations import _KEPT_MAX, _NEWEST, Explanations
 from accelerator.planning.plans import PlainPlan
-from accelerator.query.recording.plan_observers import tell, told_to
+from accelerator.query.recording.plan_observers import observing, tell
 from rewrite.reason import Declined
 from tests.gateway.support import made_warehouse
 
@@ -30,21 +30,21 @@ def a_plan(number=0):
 
 def test_the_plan_that_a_query_got(session):
     kept, explainer = Explanations(), session.queries.explainer
-    with told_to(lambda sql, plan: kept.keep(5, sql, plan, explainer)):
+    with observing(lambda sql, plan: kept.keep(5, sql, plan, explainer)):
         session.query(SQL)
-    found = kept.told(5)
+    found = kept.explanation_of(5)
     assert "rows of lake.shop.sales" in found["text"]
     (table,) = found["tables"]
     assert table["sources"] == {"nothing": 1, "rows": 1}
     assert [one[0] for one in table["funnel"]] == ["data files", "left by bounds", "bytes"]
     assert found["reasons"] and all(one["code"] for one in found["reasons"])
     assert json.loads(json.dumps(found)) == found
-    assert kept.told(6) is None
+    assert kept.explanation_of(6) is None
 
 
 def test_a_stream_tells_before_its_rows_are_read(session):
     told = []
-    with told_to(lambda _sql, plan: told.append(plan)):
+    with observing(lambda _sql, plan: told.append(plan)):
         reader = session.stream("SELECT id FROM lake.shop.sales WHERE id >= 600")
     assert len(told) == 1 and told[0].leaves()
     reader.close()
@@ -54,20 +54,20 @@ def test_one_that_fails_tells_why(session):
     kept, explainer = Explanations(), session.queries.explainer
     with (
         pytest.raises(accelerator.AcceleratorError),
-        told_to(lambda sql, plan: kept.keep(1, sql, plan, explainer)),
+        observing(lambda sql, plan: kept.keep(1, sql, plan, explainer)),
     ):
         session.query("SELECT nope FROM lake.shop.sales")
-    assert kept.told(1)["reasons"][0]["code"] == "column_unknown"
+    assert kept.explanation_of(1)["reasons"][0]["code"] == "column_unknown"
 
 
 def test_only_who_asks_in_that_thread_is_told():
     told = []
-    with told_to(lambda sql, _plan: told.append(sql)):
+    with observing(lambda sql, _plan: told.append(sql)):
         other = threading.Thread(target=tell, args=("other", a_plan()))
         other.start()
         other.join()
         tell("own", a_plan())
-        with told_to(lambda sql, _plan: told.append(sql.upper())):
+        with observing(lambda sql, _plan: told.append(sql.upper())):
             tell("within", a_plan())
         tell("again", a_plan())
     tell("behind", a_plan())
@@ -81,15 +81,15 @@ def test_plans_live_no_longer_for_it(session):
     for number in range(1, _NEWEST + 2):
         kept.keep(number, SQL, a_plan(number), explainer)
     gc.collect()
-    assert kept.told(0) is not None  # somebody else has it
-    assert kept.told(1) is None and kept.told(2) is not None
+    assert kept.explanation_of(0) is not None  # somebody else has it
+    assert kept.explanation_of(1) is None and kept.explanation_of(2) is not None
 
 
 def test_so_many_are_known(session):
     kept, plan = Explanations(), a_plan()
     for number in range(_KEPT_MAX + 1):
         kept.keep(number, SQL, plan, session.queries.explainer)
-    assert kept.told(0) is None and kept.told(1) is not None
+    assert kept.explanation_of(0) is None and kept.explanation_of(1) is not None
 
 
 def test_a_session_that_is_gone_is_gone(tmp_path):
@@ -100,4 +100,4 @@ def test_a_session_that_is_gone_is_gone(tmp_path):
     session.close()
     del session
     gc.collect()
-    assert kept.told(1) is None
+    assert kept.explanation_of(1) is None

@@ -21,7 +21,7 @@ from accelerator.gateway.monitoring.history import (
 )
 from accelerator.gateway.monitoring.timeline import STEP_S, Timeline, _percentile, _step
 from accelerator.gateway.statements.statement import Statement
-from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.errors import trino_error
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from rewrite.text.printable import CONTROLS
 
@@ -34,20 +34,20 @@ def statement(sql="SELECT 1", number=0, user="me", principal=None, **client):
 
 
 def ended(history, one, state="FINISHED", error=None, **metrics):
-    history.began(one)
+    history.record(one)
     one.figures.state, one.figures.ended = state, one.figures.created + 0.25
     one.figures.metrics = metrics
-    one.error = None if error is None else told(error)
+    one.error = None if error is None else trino_error(error)
     return history.ended(one)
 
 
 def test_a_statement_from_its_beginning_to_its_end():
     history, one = History(10), statement("SELECT a FROM t", source="cli", client_tags=("x", "y"))
-    history.began(one)
+    history.record(one)
     assert history.running == 1
     found = history.find(one.id)
     assert (found.state, found.sql, found.tags) == ("QUEUED", "SELECT a FROM t", ("x", "y"))
-    one.taken(77, 5)
+    one.assign(77, 5)
     assert history.find(one.id).state == "RUNNING"
     one.figures.ended, one.figures.state = one.figures.created + 1.5, "FINISHED"
     one.figures.tables = [("lake", "shop", "a.b")]
@@ -62,7 +62,7 @@ def test_a_statement_from_its_beginning_to_its_end():
         9,
     )
     assert record.tables == ("lake.shop.`a.b`",)
-    one.taken(78, 6)
+    one.assign(78, 6)
     assert one.figures.state == "FINISHED"
 
 
@@ -110,7 +110,7 @@ def test_filters():
     a = ended(history, statement("SELECT * FROM Sales", 1, "Ann"), cubes=["by_city"]).id
     b = ended(history, statement("nope", 2, "bob"), "FAILED", ValueError("Gone")).id
     running = statement("SELECT 2", 3, "bob")
-    history.began(running)
+    history.record(running)
     select = history.newest()
 
     def found(**wanted):
@@ -140,7 +140,7 @@ def test_filters():
 def test_whatever_comes_is_shown_as_plain_json(sql, source, user, metrics):
     """Halves of characters, controls, other types: nothing of it gets out."""
     history = History(2)
-    history.began(one := statement(sql, user=user, source=source, client_tags=(source,)))
+    history.record(one := statement(sql, user=user, source=source, client_tags=(source,)))
     one.figures.metrics, one.figures.ended = metrics, one.figures.created
     shown = history.ended(one).to_dict(sees_all=True, whole=True)
     again = orjson.loads(orjson.dumps(shown))

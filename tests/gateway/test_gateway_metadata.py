@@ -18,7 +18,7 @@ from accelerator.errors import (
     UnknownTableError,
     UntranslatedError,
 )
-from accelerator.gateway.catalog import Given, Metadata, UnknownSchemaError
+from accelerator.gateway.catalog import GatewayFacts, Metadata, UnknownSchemaError
 from accelerator.gateway.catalog.schemas import virtual_schemas
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.nodes import ClientSession
@@ -205,7 +205,7 @@ def test_show_stats(lake: OpenedLake) -> None:
 
 
 def test_what_the_gateway_tells(lake: OpenedLake) -> None:
-    given = Given(
+    given = GatewayFacts(
         queries=[{"query_id": "q1", "state": "RUNNING", "user": "ann", "resource_group_id": ["g"]}],
         nodes=[{"node_id": "n", "coordinator": True}],
         properties=[("a_b", "1", "0", "integer", "A"), ("axb", "1", "0", "integer", "B")],

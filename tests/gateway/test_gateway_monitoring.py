@@ -19,7 +19,7 @@ from accelerator.gateway.monitoring.history import History
 from accelerator.gateway.monitoring.prometheus import Monitoring, resident
 from accelerator.gateway.statements.answer_cache import AnswerCache
 from accelerator.gateway.statements.statement import Statement
-from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.errors import trino_error
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.gateway.workers.pool.pool import WorkerState
 
@@ -47,11 +47,11 @@ def a_gateway(**more):
 def ended(monitoring, number=0, user="me", state="FINISHED", error=None, cached=False, **metrics):
     history = History(10)
     one = Statement("SELECT 1", ClientSession(user=user), User(user), user, number)
-    history.began(one)
+    history.record(one)
     figures = one.figures
     figures.state, figures.cached, figures.metrics = state, cached, metrics
     figures.ended, figures.rows = figures.created + 0.5, 7
-    one.error = None if error is None else told(error)
+    one.error = None if error is None else trino_error(error)
     monitoring.ended(history.ended(one))
 
 

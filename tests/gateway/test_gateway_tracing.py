@@ -12,7 +12,7 @@ from accelerator.gateway.access.login.users import User
 from accelerator.gateway.monitoring.history import History
 from accelerator.gateway.monitoring.tracing import Tracing
 from accelerator.gateway.statements.statement import Statement
-from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.errors import trino_error
 from accelerator.gateway.trino.requests.nodes import ClientSession
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -36,11 +36,11 @@ def run(tracing, headers=None, error=None, **metrics):
     client = ClientSession(user="ann", source="bi", catalog="lake", schema="shop")
     one = Statement("SELECT 'hush'", client, User("ann"), "ann", 1, "10.0.0.1")
     history = History(10)
-    history.began(one)
+    history.record(one)
     tracing.began(one, headers or {})
     one.figures.state = "FINISHED" if error is None else "FAILED"
     one.figures.ended, one.figures.metrics = one.figures.created + 2, metrics
-    one.error = None if error is None else told(error)
+    one.error = None if error is None else trino_error(error)
     tracing.ended(history.ended(one))
     return one
 

@@ -35,14 +35,14 @@ def test_a_worker_of_its_own_maintains_the_store_and_is_followed_by_another(tmp_
         pool = Pool(config, PoolSettings(workers=1, gateway={"version": "476"}))
         await pool.start()
         pids = []
-        made = pool._made
+        made = pool._start
 
         async def noted(**given):
             worker = await made(**given)
             pids.append(worker.pid)
             return worker
 
-        pool._made = noted
+        pool._start = noted
         kept = Maintenance(pool, Schedule(interval_s=0.01))
         task = asyncio.create_task(kept.run())
         try:

@@ -17,14 +17,14 @@ from accelerator.gateway.workers.api.errors import BusyError, RequestTimeoutErro
 def test_one_user_leaves_slots_for_others():
     slots = Slots("uploads", 3, 2)
     with ExitStack() as ann:
-        ann.enter_context(slots.taken("ann"))
-        ann.enter_context(slots.taken("ann"))
-        with pytest.raises(BusyError, match="2 uploads of the user go on"), slots.taken("ann"):
+        ann.enter_context(slots.occupy("ann"))
+        ann.enter_context(slots.occupy("ann"))
+        with pytest.raises(BusyError, match="2 uploads of the user go on"), slots.occupy("ann"):
             pass
-        ann.enter_context(slots.taken("bob"))
-        with pytest.raises(BusyError, match="3 uploads go on"), slots.taken("eve"):
+        ann.enter_context(slots.occupy("bob"))
+        with pytest.raises(BusyError, match="3 uploads go on"), slots.occupy("eve"):
             pass
-    with slots.taken("ann"), slots.taken("ann"), slots.taken("eve"):
+    with slots.occupy("ann"), slots.occupy("ann"), slots.occupy("eve"):
         pass
 
 
@@ -48,7 +48,7 @@ def test_a_body_that_trickles_is_given_up(tmp_path, monkeypatch, piece, is_slow)
 
     async def send():
         asked = SimpleNamespace(content_length=None, content=body)
-        async with Uploads(10**9, str(tmp_path)).taken(asked, "ann") as upload:
+        async with Uploads(10**9, str(tmp_path)).receive(asked, "ann") as upload:
             return upload.file.stat().st_size
 
     if is_slow:

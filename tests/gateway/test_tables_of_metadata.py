@@ -29,7 +29,7 @@ from pyiceberg.types import (
 
 from accelerator.errors import AcceleratorError, UnknownTableError, UntranslatedError
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.catalog import Given, Metadata
+from accelerator.gateway.catalog import GatewayFacts, Metadata
 from accelerator.gateway.trino.json.encode import encode
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.nodes import ClientSession
@@ -77,7 +77,7 @@ class Asked:
 
     def request(self, asked: nodes.Request) -> pa.Table | None:
         """The answer to a request."""
-        return self.metadata.answer(asked, _ANN, _everything, Given(), self._check)
+        return self.metadata.answer(asked, _ANN, _everything, GatewayFacts(), self._check)
 
     def rows(self, sql: str) -> list[Row]:
         """Its rows, which clients can be given."""

@@ -20,7 +20,7 @@ from accelerator.gateway.trino.errors import (
     TrinoError,
     failure,
     name_of,
-    told,
+    trino_error,
 )
 from rewrite.text.source_position import place_of
 
@@ -41,7 +41,7 @@ def _codes():
 
 def test_long_names_are_not_repeated_at_length():
     message = f"there is no table {'x' * 5000}, or {'y' * 400} and {'z' * 401}"
-    found = told(errors.UnknownTableError(message, hint="a" * 100_000))
+    found = trino_error(errors.UnknownTableError(message, hint="a" * 100_000))
     assert len(found.message) < 1300 and len(found.hint) == 400
     assert f"{'x' * 399}…" in found.message and f"{'y' * 400} and " in found.message
     assert found.message.endswith("z…")
@@ -87,7 +87,7 @@ def test_each_code_of_ours_has_a_name_of_trinos():
     ],
 )
 def test_names_and_numbers(error, name, number, type_):
-    found = failure(TrinoError.from_dict(json.loads(json.dumps(as_dict(told(error))))))
+    found = failure(TrinoError.from_dict(json.loads(json.dumps(as_dict(trino_error(error))))))
     assert (found["errorName"], found["errorCode"]) == (name, number)
     assert type_ is None or found["errorType"] == type_
     assert found["failureInfo"]["type"] == type(error).__name__
@@ -99,20 +99,20 @@ def test_places_hints_and_secrets():
         hint="did you mean region?",
         at=place_of("SELECT\n  regoin", 9, 15),
     )
-    found = failure(told(error))
+    found = failure(trino_error(error))
     assert found["errorLocation"] == {"lineNumber": 2, "columnNumber": 3}
     assert found["message"] == (
         "line 2:3: no column regoin at s3://me:***@host/x?token=***. Hint: did you mean region?"
     )
-    assert "errorLocation" not in failure(told(errors.StatementError("x")))
+    assert "errorLocation" not in failure(trino_error(errors.StatementError("x")))
 
 
 def test_java_stacks_and_controls_stay_away():
     text = "[UNSUPPORTED_FEATURE.X] not \x1b[2J so\n\tat org.Foo.bar(Foo.java:1)\n\t... 3 more"
-    found = told(Exception(text))
+    found = trino_error(Exception(text))
     assert found.error_class == "UNSUPPORTED_FEATURE.X"
     assert found.message == "not \\u001b[2J so"
-    assert len(told(ValueError("x" * 100_000)).message) < 10_000
+    assert len(trino_error(ValueError("x" * 100_000)).message) < 10_000
 
 
 _JSON = st.recursive(
@@ -131,6 +131,8 @@ def test_whatever_a_pipe_brings_is_an_error_that_clients_read(value):
 
 
 def test_what_is_told_comes_back():
-    error = told(errors.StatementError("a", hint="b", at=place_of("abc", 1, 2), error_class="C"))
+    error = trino_error(
+        errors.StatementError("a", hint="b", at=place_of("abc", 1, 2), error_class="C")
+    )
     assert TrinoError.from_dict(as_dict(error)) == error
     assert name_of(error) == "SYNTAX_ERROR"

@@ -142,12 +142,12 @@ def test_whoever_stops_waiting_for_a_worker_mixes_up_no_others(warehouse):
 
     async def work(pool):
         for turns in range(12):
-            making = asyncio.create_task(pool._made(spark=False))
+            making = asyncio.create_task(pool._start(spark=False))
             for _ in range(turns):
                 await asyncio.sleep(0)
             making.cancel()
             await asyncio.gather(making, return_exceptions=True)
-        made = await pool._made(spark=False)
+        made = await pool._start(spark=False)
         made.kill()
         async with asyncio.timeout(30):
             await made.dead.wait()

@@ -26,7 +26,7 @@ from pyiceberg.types import (
 from sqlalchemy import text
 
 from accelerator.gateway.access.errors import AccessDeniedError
-from accelerator.gateway.catalog import Given, Metadata
+from accelerator.gateway.catalog import GatewayFacts, Metadata
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.iceberg import CatalogSettings, Lake
@@ -90,7 +90,7 @@ class OpenedLake:
         self,
         request: nodes.Request | str,
         client: ClientSession = ANN,
-        given: Given = Given(),  # noqa: B008 - immutable
+        given: GatewayFacts = GatewayFacts(),  # noqa: B008 - immutable
     ) -> pa.Table | None:
         """The answer to a request, or to a query."""
         asked = nodes.RunStatement(request) if isinstance(request, str) else request

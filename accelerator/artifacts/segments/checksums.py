@@ -114,17 +114,21 @@ def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | No
 
 
 def _counted(path: str) -> Mapping[int, int] | None:
-    # Both are slow to import.
+    # These are slow to import; so are Arrow's compute functions, which count values as well.
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from accelerator.common.arrow.numpy_buffers import to_numpy
 
     found: Counter[int] = Counter()
     try:
         with open_file(path) as opened, pq.ParquetFile(opened) as file:
             for batch in file.iter_batches(_BATCH_ROWS, columns=[SEGMENT]):
-                counted = batch.column(SEGMENT).value_counts()
-                values, counts = counted.field("values"), counted.field("counts")
-                found.update(dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)))
+                column = batch.column(SEGMENT)
+                numbers = column if column.type == pa.int64() else column.cast(pa.int64())
+                values, counts = np.unique(to_numpy(numbers, -1), return_counts=True)
+                found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
     except (pa.ArrowException, KeyError):
         return None
     return found

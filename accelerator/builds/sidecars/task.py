@@ -21,6 +21,7 @@ from accelerator.artifacts.relate.lookup import Keys, Lookup
 from accelerator.artifacts.sidecars.records import Indexed, Sidecar
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.rows.orc_file import OrcFile, OrcReaderMissingError, opener
 from accelerator.iceberg.rows.row_groups import stored_names
 from accelerator.store.files.files import open_files
 from indexes import puffin
@@ -129,19 +130,24 @@ def _index_file(
             yield one.finish()
 
 
-def rows_of(parquet: pq.ParquetFile) -> tuple[int, ...]:
+def rows_of(parquet: pq.ParquetFile | OrcFile) -> tuple[int, ...]:
     """Rows of each row group."""
     metadata = parquet.metadata
     return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
 @contextmanager
-def readable(source: TaskInput, file: FileWork) -> Iterator[pq.ParquetFile | str]:
+def readable(source: TaskInput, file: FileWork) -> Iterator[pq.ParquetFile | OrcFile | str]:
     """The file, or why it can't be indexed."""
-    if file.format != "parquet":
+    if file.format not in ("parquet", "orc"):
         yield f"a file of {file.format}"
         return
-    with _opened(source, file.path) as parquet:
+    try:
+        opened = _opened(source, file)
+    except OrcReaderMissingError as error:
+        yield str(error)
+        return
+    with opened as parquet:
         rows = parquet.metadata.num_rows
         if rows == file.record_count:
             yield parquet
@@ -158,7 +164,7 @@ class RunningIndex:
         wanted: IndexRequest,
         file: FileWork,
         groups: tuple[int, ...],
-        parquet: pq.ParquetFile,
+        parquet: pq.ParquetFile | OrcFile,
     ) -> None:
         self._source, self._wanted, self._file, self._groups = source, wanted, file, groups
         self.index_id = wanted.index_id
@@ -295,7 +301,7 @@ def pieces(
 
 
 def batches(
-    parquet: pq.ParquetFile, group: int, rows: int, names: Sequence[str]
+    parquet: pq.ParquetFile | OrcFile, group: int, rows: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The columns of a row group, piece by piece; pieces without columns where none is wanted."""
     if not names:
@@ -308,10 +314,12 @@ def batches(
     )
 
 
-def _opened(source: TaskInput, path: str) -> pq.ParquetFile:
+def _opened(source: TaskInput, file: FileWork) -> pq.ParquetFile | OrcFile:
     """The data file, to be closed."""
-    local = local_path(path)
+    local = local_path(file.path)
+    inputs = inputs_for(source.location, source.io_properties)
+    if file.format == "orc":
+        return OrcFile(opener(inputs, file))
     if local is not None:
         return pq.ParquetFile(local)
-    stream = inputs_for(source.location, source.io_properties).new_input(path).open()
-    return pq.ParquetFile(cast(BinaryIO, stream), pre_buffer=True)
+    return pq.ParquetFile(cast(BinaryIO, inputs.new_input(file.path).open()), pre_buffer=True)

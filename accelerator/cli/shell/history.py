@@ -26,7 +26,7 @@ def history_file() -> Path:
     return home / "accelerator" / "history.jsonl"
 
 
-class KeptHistory(History):
+class ShellHistory(History):
     """One JSON text a line, the newest last; several shells may append to it."""
 
     def __init__(self, file: Path) -> None:

@@ -26,7 +26,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
 from accelerator.cli.pager import page
 from accelerator.cli.session import exit_code
-from accelerator.cli.shell.history import KeptHistory, history_file
+from accelerator.cli.shell.history import ShellHistory, history_file
 from accelerator.cli.terminal import say, spinning, without_ctrl_c
 from accelerator.errors import ConfigError
 from accelerator.version import VERSION
@@ -144,7 +144,7 @@ class _ShellSession:
             multiline=True,
             prompt_continuation=_MORE,
             key_bindings=keys,
-            history=KeptHistory(history_file()),
+            history=ShellHistory(history_file()),
             completer=_Late(self),
             complete_in_thread=True,
             complete_while_typing=False,

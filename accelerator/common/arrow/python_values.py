@@ -26,13 +26,13 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows as tuples of Python values; UnrepresentableError where Python lacks one."""
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        with _told(f"the column {name}", "Python"):
+        with _checking_text(f"the column {name}", "Python"):
             columns.append(column.to_pylist())
     return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)
 
 
 @contextmanager
-def _told(what: str, whose: str) -> Iterator[None]:
+def _checking_text(what: str, whose: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
@@ -50,7 +50,7 @@ def pandas_of(table: pa.Table) -> Any:
     """The rows as a pandas frame; UnrepresentableError where it can't have a value."""
     import pyarrow as pa
 
-    with _told("the answer", "pandas"):
+    with _checking_text("the answer", "pandas"):
         try:
             for column in table.columns:
                 if column.type in (pa.string(), pa.large_string()):

@@ -73,7 +73,6 @@ _NEEDLE = re.compile(r"NeedleError: (.*)")
 _TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_CATALOG = "spark.sql.catalog."
 _PARTITION_BYTES = 16 * 1024 * 1024  # of compressed data files; ten times that as rows
 _PARTITIONS_MAX = 1000
 

@@ -100,9 +100,7 @@ def may_be_explained(tables: frozenset[FullName], access: UserAccess, services: 
         return True
     asking = _Asking(access, services)
     asking.tables = set(tables)
-    return not any(
-        not access.may("read", Object.table(full)) for full in asking.told_by_explaining()
-    )
+    return not any(not access.may("read", Object.table(full)) for full in asking.tables_in_plans())
 
 
 def denied(action: Action, object: Object) -> AccessDeniedError:
@@ -190,7 +188,7 @@ class _Asking:
             self._read_table(bare[: places[0] + 1], asked)
             return
         if self._access.may("read", Object.table(full)):
-            pinned = self._known(full)
+            pinned = self._named_table(full)
             if pinned is not None:
                 self._reads(full, pinned, asked)
                 return
@@ -215,7 +213,7 @@ class _Asking:
     def _read_table(self, full: FullName, asked: Object) -> None:
         pinned = None
         if self._access.may("read", Object.table(full)):
-            pinned = self._known(full)
+            pinned = self._named_table(full)
         if pinned is None:
             self._absent("read", asked)
         else:
@@ -239,14 +237,14 @@ class _Asking:
     def explain(self, statement: nodes.OfQuery) -> None:
         """Reading the tables of the query, and those that a plan may report."""
         self._query(statement.query.bare)
-        for full in self.told_by_explaining():
+        for full in self.tables_in_plans():
             if not self._access.may("read", Object.table(full)):
                 raise AccessDeniedError(
                     "explaining it would tell of more than you may read",
                     hint="run the query itself",
                 )
 
-    def told_by_explaining(self) -> list[FullName]:
+    def tables_in_plans(self) -> list[FullName]:
         """The tables beside its own of which a plan reports: of cubes and of relate columns."""
         own = frozenset(self.tables)
         told: set[FullName] = set()
@@ -255,7 +253,7 @@ class _Asking:
             if under is None or not own.isdisjoint(under):
                 told |= under or {UNREADABLE}
         for full in own:
-            pinned = self._known(full)
+            pinned = self._named_table(full)
             if pinned is not None:
                 told |= dimensions(pinned)
         return sorted(told - own)
@@ -457,7 +455,7 @@ class _Asking:
         self._need(action, asked, asked)
         pinned = None
         if not self._services.context.is_temporary(parts):
-            pinned = self._known(full)
+            pinned = self._named_table(full)
         if pinned is None:
             self._absent(action, asked)
         elif action == "read":
@@ -568,7 +566,7 @@ class _Asking:
         if not self._access.everything:
             raise _refused(why)
 
-    def _known(self, full: FullName) -> NamedTable | None:
+    def _named_table(self, full: FullName) -> NamedTable | None:
         """The table of that full name in one of the lake's catalogs; though a reader refuses it."""
         if len(full) < 2 or full[0] not in self._catalogs:
             return None

@@ -52,7 +52,7 @@ def visible(
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
-def known_to(access: UserAccess, services: Services) -> Callable[[str, str], bool]:
+def showable_to(access: UserAccess, services: Services) -> Callable[[str, str], bool]:
     """Returns a test of whether a user may know a cube or index: by `cubes` or `indexes`, and name.
 
     The first call of the test reads the registry.

@@ -149,7 +149,7 @@ def _grants(section: Section, effect: Effect) -> Iterator[Grant]:
     if not actions:
         raise section.error("it must name an action at least", effect)
     for word in actions:
-        section.check_known(word, ACTIONS)
+        section.check_word(word, ACTIONS)
         action = cast(Action, word)
         kinds = KINDS_OF[action]
         keys = [key for key, kind in _OBJECTS.items() if kind in kinds]

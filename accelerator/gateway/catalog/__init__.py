@@ -2,7 +2,7 @@
 
 from accelerator.errors import UnknownSchemaError
 from accelerator.gateway.catalog.catalog import Metadata
-from accelerator.gateway.catalog.gateway_facts import Given
+from accelerator.gateway.catalog.gateway_facts import GatewayFacts
 from accelerator.gateway.catalog.listing import MaySee
 
-__all__ = ["Given", "MaySee", "Metadata", "UnknownSchemaError"]
+__all__ = ["GatewayFacts", "MaySee", "Metadata", "UnknownSchemaError"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from accelerator.errors import AcceleratorError, UnknownSchemaError, UnknownTableError
 from accelerator.gateway.catalog import metadata_tables, show_create
-from accelerator.gateway.catalog.gateway_facts import Given
+from accelerator.gateway.catalog.gateway_facts import GatewayFacts
 from accelerator.gateway.catalog.listing import (
     CheckRead,
     ListedColumn,
@@ -32,7 +32,7 @@ from accelerator.gateway.trino.requests import nodes
 from accelerator.iceberg import Lake, PinnedTable
 from accelerator.services.statistics import metadata_statistics
 from rewrite.client import ClientContext
-from rewrite.dialects.qualify_names import check_name, full_name, known_catalog
+from rewrite.dialects.qualify_names import check_name, checked_catalog, full_name
 from rewrite.errors import (
     MissingSchemaError,
     StatementError,
@@ -44,7 +44,7 @@ from rewrite.parse.bounds import HINT
 from rewrite.text.printable import one_line
 from rewrite.text.suggestions import closest, did_you_mean
 
-_NOTHING = Given()
+_NOTHING = GatewayFacts()
 _ORDERED = ("tinyint", "smallint", "integer", "bigint", "real", "double", "date")
 _STATS = ("data_size", "distinct_values_count", "nulls_fraction", "row_count")
 _Full = tuple[str, str, str]
@@ -62,7 +62,7 @@ class Metadata:
         request: nodes.Request,
         client: nodes.ClientSession,
         may_see: MaySee,
-        given: Given = _NOTHING,
+        given: GatewayFacts = _NOTHING,
         check_read: CheckRead = nobody,
         watch: Watch = nullcontext,
     ) -> pa.Table | None:
@@ -201,7 +201,7 @@ class _Shown:
 
     def _catalog(self, name: str | None) -> str:
         given = name if name is not None else self._client.catalog
-        return known_catalog(given, self.listing.catalogs())
+        return checked_catalog(given, self.listing.catalogs())
 
     def _schema(self, parts: nodes.Name) -> tuple[str, str]:
         """Catalog and schema that a schema's name means; UnknownSchemaError where there is none."""

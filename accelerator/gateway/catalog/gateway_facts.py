@@ -14,7 +14,7 @@ Rows = Sequence[Mapping[str, Any]]
 """Values by the names of columns."""
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class GatewayFacts(Struct, frozen=True, kw_only=True):
     """Rows of `system.runtime`, settings as SHOW SESSION has them, and roles by name.
 
     `properties` are (name, value, default, type, description). Of `roles` there are those of all

@@ -60,14 +60,11 @@ def _snapshots(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
             "committed_at": one.timestamp_ms,
             "snapshot_id": one.snapshot_id,
             "parent_id": one.parent_snapshot_id,
-            "operation": None if summary is None else summary.operation.value,
+            "operation": one.operation,
             "manifest_list": masked_location(one.manifest_list),
             "summary": None
             if summary is None
-            else [
-                (key, masked_value(key, value))
-                for key, value in summary.additional_properties.items()
-            ],
+            else [(key, masked_value(key, value)) for key, value in one.figures.items()],
         }
 
 
@@ -75,7 +72,7 @@ def _refs(table: PinnedTable, _reads: Reads) -> Iterator[_Row]:
     for name, one in table.metadata.refs.items():
         yield {
             "name": name,
-            "type": one.snapshot_ref_type.value.upper(),
+            "type": one.kind.upper(),
             "snapshot_id": one.snapshot_id,
             "max_reference_age_in_ms": one.max_ref_age_ms,
             "min_snapshots_to_keep": one.min_snapshots_to_keep,

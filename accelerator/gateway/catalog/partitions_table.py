@@ -18,7 +18,6 @@ from accelerator.iceberg import PinnedTable
 from rewrite.render.expressions import duckdb_type, quote
 
 _COUNTS = ("record_count", "file_count", "total_size")
-_NEEDED = ("content", "spec_id", "record_count", "file_size_in_bytes")
 _FILES = "files_of_partitions"
 _IDENTITY = "identity"
 _PARTITION, _STATS = "partition_data", "column_stats"
@@ -122,7 +121,7 @@ def _fixed(table: PinnedTable, specs: Iterable[int]) -> dict[int, int]:
         for spec in table.metadata.partition_specs
         if spec.spec_id in chosen
         for field in spec.fields
-        if str(field.transform) == _IDENTITY
+        if field.transform == _IDENTITY
     }
 
 

@@ -84,9 +84,9 @@ def conditions_of(select: exp.Select, source: exp.Expr) -> list[exp.Expr]:
     inner = [one for one, side in zip(joins, sides, strict=True) if not side]
     own = next((one for one in joins if one.this is source), None)
     if own is not None and own.args.get("side"):
-        return _given([own.args.get("on")])
+        return _present([own.args.get("on")])
     where = select.args.get("where")
-    return _given([None if where is None else where.this, *(one.args.get("on") for one in inner)])
+    return _present([None if where is None else where.this, *(one.args.get("on") for one in inner)])
 
 
 @lru_cache(256)
@@ -144,7 +144,7 @@ def _stands(part: _Part, text: str, at: int) -> bool:
     return all(one is None or one == text[at + i] for i, one in enumerate(part))
 
 
-def _given(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
+def _present(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
     return [one for one in nodes if one is not None]
 
 

@@ -44,7 +44,7 @@ from accelerator.iceberg import PinnedTable
 from accelerator.query.virtual_tables import log_table
 from rewrite.client import ClientContext
 from rewrite.dialects.output_names import output_names, shown_names
-from rewrite.dialects.qualify_names import completed, told
+from rewrite.dialects.qualify_names import completed, replace_session_functions
 from rewrite.identifiers.qualified_name import joined
 from rewrite.parse.parse import PARSER_FAILS, parse
 from rewrite.text.printable import one_line
@@ -149,7 +149,7 @@ def virtual_query(sql: str, client: ClientContext, catalogs: list[str]) -> Virtu
     for one in tables:
         if is_virtual(*one[:2]):
             _virtual(one)
-    return VirtualQuery(told(tree, client), tables)
+    return VirtualQuery(replace_session_functions(tree, client), tables)
 
 
 _SAID = (
@@ -210,7 +210,7 @@ class Engine:
         tree = query.tree
         for node in tree.walk():
             _check(node)
-        known = {full: _known(full, source) for full in query.tables}
+        known = {full: _readable_table(full, source) for full in query.tables}
         _check_times(known)
         names = output_names(tree, lambda parts: known[_full(parts)].columns.shown)
         if names is None:
@@ -314,7 +314,7 @@ class _NamedTable(Struct, frozen=True):
         return self.kind == metadata_tables.PARTITIONS
 
 
-def _known(full: tuple[str, str, str], source: VirtualRows) -> _NamedTable:
+def _readable_table(full: tuple[str, str, str], source: VirtualRows) -> _NamedTable:
     """AccessDeniedError and UnknownTableError where what it tells of may not be read."""
     catalog, schema, name = full
     parts = None if is_virtual(catalog, schema) else metadata_tables.parts_of(name)

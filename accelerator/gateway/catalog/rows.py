@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from accelerator.common.interrupts import look_up
 from accelerator.errors import UnknownTableError
-from accelerator.gateway.catalog.gateway_facts import Given
+from accelerator.gateway.catalog.gateway_facts import GatewayFacts
 from accelerator.gateway.catalog.listing import ListedColumn, Listing, Relation
 from accelerator.gateway.catalog.predicate import ColumnFilter, Row
 from accelerator.gateway.catalog.schemas import (
@@ -59,7 +59,7 @@ class VirtualRows(Struct, frozen=True):
     """What rows come from: a user's look at the lake, what the gateway has given, who asks."""
 
     listing: Listing
-    given: Given
+    given: GatewayFacts
     user: str
 
     def read(self, full: tuple[str, str, str]) -> PinnedTable:
@@ -314,7 +314,7 @@ def _table_properties(source: VirtualRows, wanted: ColumnFilter) -> Iterator[_Va
             yield from ((catalog, *one) for one in TABLE_PROPERTIES)
 
 
-def _of_given(name: str) -> Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]:
+def _from_facts(name: str) -> Callable[[VirtualRows, ColumnFilter], Iterator[_Values]]:
     columns = tuple(virtual_schemas(SYSTEM)["runtime"][name].columns)
 
     return lambda source, _: (tuple(map(one.get, columns)) for one in getattr(source.given, name))
@@ -332,8 +332,8 @@ _SYSTEM: Mapping[tuple[str, str], Callable[[VirtualRows, ColumnFilter], Iterator
     ("metadata", "catalogs"): _metadata_catalogs,
     ("metadata", "table_comments"): _comments,
     ("metadata", "table_properties"): _table_properties,
-    ("runtime", "nodes"): _of_given("nodes"),
-    ("runtime", "queries"): _of_given("queries"),
-    ("runtime", "transactions"): _of_given("transactions"),
+    ("runtime", "nodes"): _from_facts("nodes"),
+    ("runtime", "queries"): _from_facts("queries"),
+    ("runtime", "transactions"): _from_facts("transactions"),
 }
 """Those that have rows."""

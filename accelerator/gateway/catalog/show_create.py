@@ -70,7 +70,7 @@ def _properties(pinned: PinnedTable) -> str:
 
 def _partitioning(pinned: PinnedTable) -> list[str]:
     fields = pinned.metadata.spec().fields
-    found = (_transformed(pinned, one.source_id, str(one.transform)) for one in fields)
+    found = (_transformed(pinned, one.source_id, one.transform) for one in fields)
     return [one for one in found if one]
 
 
@@ -90,16 +90,13 @@ def _transformed(pinned: PinnedTable, source_id: int, transform: str) -> str:
 
 def _order(pinned: PinnedTable) -> list[str]:
     """The table's sort order, where all of it is of columns as they are; else none."""
-    metadata = pinned.metadata
-    wanted = metadata.default_sort_order_id
-    fields = next((one.fields for one in metadata.sort_orders if one.order_id == wanted), [])
     found = []
-    for one in fields:
+    for one in pinned.metadata.sort_fields():
         column = pinned.schema.find_column_name(one.source_id)
-        if column is None or str(one.transform) != "identity":
+        if column is None or one.transform != "identity":
             return []
-        nulls = str(one.null_order.value).upper().replace("-", " ")
-        found.append(f"{quoted(column)} {str(one.direction.value).upper()} {nulls}")
+        nulls = one.null_order.upper().replace("-", " ")
+        found.append(f"{quoted(column)} {one.direction.upper()} {nulls}")
     return found
 
 

@@ -62,7 +62,7 @@ class Server:
         self._origins = Origins(gateway.settings, gateway.monitoring.request_refused)
         self._app = web.Application(
             client_max_size=gateway.settings.statement_bytes_max,
-            middlewares=[_told, problem_middleware, self._origins.middleware],
+            middlewares=[_report_errors, problem_middleware, self._origins.middleware],
         )
         self._app.add_routes(
             [
@@ -168,7 +168,7 @@ class Server:
         if _READS_FIRST.match(asked.headers.get("User-Agent", "")):
             page, _ = await statement.page(statement.next_token, gateway.settings.first_answer_s)
         if page is not None and page.is_last:
-            gateway.given(statement)
+            gateway.drop_read(statement)
         return self._response(asked, statement, page)
 
     async def _get(self, asked: web.Request) -> web.StreamResponse:
@@ -222,7 +222,7 @@ class Server:
         principal = await self.principal(asked)
         id, slug = asked.match_info["id"], asked.match_info["slug"]
         name = principal.name if self._gateway.users is not None else None
-        found = self._gateway.found(id, slug, name)
+        found = self._gateway.statement_of(id, slug, name)
         if found is None:
             raise web.HTTPNotFound(text="there is no such statement, or not any more")
         return found
@@ -251,7 +251,7 @@ class Server:
 
 
 @web.middleware
-async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _report_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """What is wrong is told as a status with a text in one line."""
     try:
         return await handler(request)

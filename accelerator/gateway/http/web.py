@@ -66,19 +66,19 @@ class Web:
         self._gateway, self._principal = gateway, principal
 
     def routes(self) -> list[web.RouteDef]:
-        """For the gateway's application."""
+        """Returns the routes for the gateway's application."""
         own = [
-            web.get("/ui/api/statements", self._told(self._statements)),
-            web.get("/ui/api/statements/{id}", self._told(self._statement)),
-            web.get("/ui/api/figures", self._told(self._figures)),
-            web.get("/ui/{name}", self._told(self._file)),
-            web.get("/ui/", self._told(self._file)),
-            web.get("/metrics", self._told(self._metrics)),
+            web.get("/ui/api/statements", self._reporting_errors(self._statements)),
+            web.get("/ui/api/statements/{id}", self._reporting_errors(self._statement)),
+            web.get("/ui/api/figures", self._reporting_errors(self._figures)),
+            web.get("/ui/{name}", self._reporting_errors(self._file)),
+            web.get("/ui/", self._reporting_errors(self._file)),
+            web.get("/metrics", self._reporting_errors(self._metrics)),
         ]
         moved = [web.get(path, _to_page) for path in ("/", "/ui")]
         return own + moved
 
-    def _told(
+    def _reporting_errors(
         self, handler: Callable[[web.Request], Awaitable[web.Response]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(asked: web.Request) -> web.StreamResponse:

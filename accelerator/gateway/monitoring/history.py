@@ -135,7 +135,7 @@ class StatementRecord:
             failed = failure(told)
             self.error, self.error_message = (
                 failed["errorName"],
-                _text(self._said(failed["message"])),
+                _text(self._redacted(failed["message"])),
             )
 
     @property
@@ -148,7 +148,7 @@ class StatementRecord:
             )
         return self._sql
 
-    def _said(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         """What was said of the statement, without its secrets."""
         if _may_hide(self.written):
             told = told_of(self.written, self.dialect)
@@ -159,7 +159,7 @@ class StatementRecord:
     def explain(self, told: Mapping[str, Any] | None) -> None:
         """Keeps how it's answered, as a worker has told it: texts without secrets."""
         if told is not None:
-            self.explanation = {key: _each(value, self._said) for key, value in told.items()}
+            self.explanation = {key: _each(value, self._redacted) for key, value in told.items()}
 
     def is_of(self, name: str) -> bool:
         """Whether that user asked it, or it was asked as them."""
@@ -256,13 +256,8 @@ class History:
         """Statements that have come and haven't ended, those that wait among them."""
         return len(self._running)
 
-    def began(self, statement: Statement) -> None:
-        """It has come."""
-        self._running[statement.id] = statement, StatementRecord.of(statement)
-        self.changes += 1
-
-    def read(self, statement: Statement) -> None:
-        """Replaces its record: what runs for it became clear after it had come."""
+    def record(self, statement: Statement) -> None:
+        """Records a statement that has come, again once its text has been read."""
         self._running[statement.id] = statement, StatementRecord.of(statement)
         self.changes += 1
 
@@ -323,36 +318,36 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "plan_cached", metrics.get("plan_cached") is True
     for name in MEASURED:
         yield name, _CHECKED[COLUMN_OF[name].kind](metrics.get(name))
-    yield "reason", _told_text(metrics.get("fallback"))
-    yield "all_rows", _told_text(metrics.get("all_rows"))
-    yield "made_by", _told_word(metrics.get("made_by"))
+    yield "reason", _text_of(metrics.get("fallback"))
+    yield "all_rows", _text_of(metrics.get("all_rows"))
+    yield "made_by", _word_of(metrics.get("made_by"))
 
 
-def _told_number(found: object) -> float:
+def _number_of(found: object) -> float:
     if not isinstance(found, int | float) or isinstance(found, bool):
         return 0
     return found if 0 <= found < _NUMBER_MAX else 0
 
 
-def _told_text(found: object) -> str:
+def _text_of(found: object) -> str:
     return _text(found) if isinstance(found, str) else ""
 
 
-def _told_word(found: object) -> str:
-    return _word(_told_text(found))
+def _word_of(found: object) -> str:
+    return _word(_text_of(found))
 
 
-def _told_words(found: object) -> tuple[str, ...]:
+def _words_of(found: object) -> tuple[str, ...]:
     given = found[:_LIST_MAX] if isinstance(found, list | tuple) else ()
     return tuple(_word(one) for one in given if isinstance(one, str))
 
 
 _CHECKED: Mapping[str, Callable[[object], Any]] = {
-    "count": lambda found: int(_told_number(found)),
+    "count": lambda found: int(_number_of(found)),
     "flag": lambda found: found is True,
-    "number": lambda found: round(float(_told_number(found)), 3),
-    "text": _told_word,
-    "texts": _told_words,
+    "number": lambda found: round(float(_number_of(found)), 3),
+    "text": _word_of,
+    "texts": _words_of,
 }
 
 

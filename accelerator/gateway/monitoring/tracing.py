@@ -47,7 +47,7 @@ class Tracing:
         ConfigError where it's asked for and the packages are missing.
         """
         environment = os.environ if env is None else env
-        if not _is_asked(endpoint, environment):
+        if not _is_enabled(endpoint, environment):
             return None
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -101,7 +101,7 @@ class Tracing:
         self._provider.shutdown()
 
 
-def _is_asked(endpoint: str | None, env: Mapping[str, str]) -> bool:
+def _is_enabled(endpoint: str | None, env: Mapping[str, str]) -> bool:
     if env.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
     if env.get("OTEL_TRACES_EXPORTER", "otlp") not in ("otlp", ""):

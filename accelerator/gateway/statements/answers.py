@@ -78,12 +78,12 @@ class Answering:
         `key` is what `key` gives for it, `job` makes what a worker is told.
         """
         if key is None:
-            async with aclosing(self._asked(statement, asked, job())) as frames:
+            async with aclosing(self._worker_frames(statement, asked, job())) as frames:
                 async for frame in frames:
                     yield frame
             return
         while True:
-            entry = await self.kept(key, statement)
+            entry = await self.cached(key, statement)
             if entry is not None:
                 statement.figures.cached, statement.figures.metrics = True, entry.metrics
                 for frame in _frames_of(entry):
@@ -118,7 +118,7 @@ class Answering:
         place = client.catalog, client.schema, client.time_zone
         return AnswerKey(settings, *place, access.fingerprint, access)
 
-    async def kept(self, key: AnswerKey, statement: Statement) -> CacheEntry | None:
+    async def cached(self, key: AnswerKey, statement: Statement) -> CacheEntry | None:
         """The answer that is kept, if it's still true and its tables may be read."""
         entry = self.cache.get(key)
         if entry is None:
@@ -162,10 +162,12 @@ class Answering:
             return versions(self._readers, names)
         return await asyncio.to_thread(versions, self._readers, names)
 
-    async def _asked(self, statement: Statement, asked: Request, job: Header) -> Frames:
+    async def _worker_frames(self, statement: Statement, asked: Request, job: Header) -> Frames:
         """Yields the frames of a worker's answer."""
         again = not isinstance(asked, nodes.RunStatement) or not _changes(asked.sql)
-        running = self._pool.run(job, again=again, taken=statement.taken, is_long=statement.is_long)
+        running = self._pool.run(
+            job, again=again, taken=statement.assign, is_long=statement.is_long
+        )
         async with aclosing(running) as frames:
             async for frame in frames:
                 if "rulings" in frame.header:
@@ -183,7 +185,7 @@ class Answering:
         if ahead is None or ahead.done():
             self._flights[key] = flight
         fetching = _Fetching(self, key, flight, statement)
-        fetching.begin(self._asked(statement, asked, job))
+        fetching.begin(self._worker_frames(statement, asked, job))
         try:
             async for frame in fetching.frames():
                 yield frame

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from accelerator.errors import AcceleratorError, CancelledError
 from accelerator.gateway.access.login.users import User
 from accelerator.gateway.access.rulings import Rulings
-from accelerator.gateway.trino.errors import TrinoError, told
+from accelerator.gateway.trino.errors import TrinoError, trino_error
 from accelerator.gateway.trino.requests.nodes import ClientSession
 from accelerator.gateway.trino.response import State
 
@@ -178,7 +178,7 @@ class Statement:
         self._drop_texts()
 
     def _failed(self, error: BaseException) -> None:
-        self.error = error.told if isinstance(error, WorkerError) else told(error)
+        self.error = error.told if isinstance(error, WorkerError) else trino_error(error)
         self._end("FAILED")
         while not self._pages.empty():
             self._pages.get_nowait()
@@ -197,12 +197,12 @@ class Statement:
             for finished in self._finished:
                 finished(self)
 
-    def is_known_by(self, slug: str, principal: str | None) -> bool:
+    def belongs_to(self, slug: str, principal: str | None) -> bool:
         """Whether it's the slug that its client was given, and the one who began it asks."""
         known = hmac.compare_digest(slug.encode("utf-8", "replace"), self.slug.encode())
         return known and principal in (None, self.principal)
 
-    def taken(self, worker: int, number: int) -> None:
+    def assign(self, worker: int, number: int) -> None:
         """The process of that id runs it now, under that number."""
         if self.figures.ended is None:
             self.figures.worker, self.figures.number = worker, number

@@ -301,7 +301,7 @@ class TrinoError(Struct, frozen=True):
         )
 
 
-def told(error: BaseException) -> TrinoError:
+def trino_error(error: BaseException) -> TrinoError:
     """What is told of an error. One that is neither ours nor Spark's is internal, with its text."""
     kind = type(error).__name__
     if isinstance(error, AcceleratorError):

@@ -72,24 +72,16 @@ class StatementStats(Struct, frozen=True, kw_only=True):
         return found
 
 
-def warning(name: str, code: int, message: str) -> dict[str, Any]:
-    """One of `warnings`."""
-    return {"warningCode": {"code": code, "name": name}, "message": message}
-
-
 def document(
     id: str,
     info_uri: str,
     *,
     stats: StatementStats,
     next_uri: str | None = None,
-    partial_cancel_uri: str | None = None,
     columns: Sequence[Mapping[str, Any]] | None = None,
     data: bytes | None = None,
     error: Mapping[str, Any] | None = None,
     update_type: str | None = None,
-    update_count: int | None = None,
-    warnings: Sequence[Mapping[str, Any]] = (),
 ) -> bytes:
     """The answer as JSON in UTF-8. `data` is what `encode.encode` gives, and isn't parsed again.
 
@@ -97,8 +89,6 @@ def document(
     as clients expect it.
     """
     found: dict[str, Any] = {"id": id, "infoUri": info_uri}
-    if partial_cancel_uri is not None:
-        found["partialCancelUri"] = partial_cancel_uri
     if next_uri is not None:
         found["nextUri"] = next_uri
     if columns is not None:
@@ -112,9 +102,7 @@ def document(
         found["error"] = error
     if update_type is not None:
         found["updateType"] = update_type
-    if update_count is not None:
-        found["updateCount"] = update_count
-    found["warnings"] = list(warnings)
+    found["warnings"] = []
     return orjson.dumps(found, default=_plain)
 
 

@@ -29,7 +29,7 @@ _LEAVES_MAX = 20
 _REASON_MAX = 2_000
 
 
-class _KeptExplanation(Struct, frozen=True):
+class _CachedExplanation(Struct, frozen=True):
     sql: str
     plan: weakref.ReferenceType[Plan]
     explainer: weakref.ReferenceType[Explainer]
@@ -40,7 +40,7 @@ class Explanations:
     """Of one worker; threads share it."""
 
     def __init__(self) -> None:
-        self._kept: Recent[_KeptExplanation] = Recent(_KEPT_MAX)
+        self._kept: Recent[_CachedExplanation] = Recent(_KEPT_MAX)
         self._newest: deque[Plan] = deque(maxlen=_NEWEST)
 
     def keep(
@@ -50,11 +50,11 @@ class Explanations:
 
         A private one reports more than its own user may read.
         """
-        kept = _KeptExplanation(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
+        kept = _CachedExplanation(sql, weakref.ref(plan), weakref.ref(explainer), is_private)
         self._kept.put(number, kept)
         self._newest.append(plan)
 
-    def told(self, number: int) -> dict[str, Any] | None:
+    def explanation_of(self, number: int) -> dict[str, Any] | None:
         """As JSON values: `text`, `reasons`, and `tables` with a funnel each; None where it's gone.
 
         `private` is whether it's for those alone who see everybody's statements.

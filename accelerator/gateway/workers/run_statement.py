@@ -32,11 +32,11 @@ from accelerator.errors import (
     UntranslatedError,
 )
 from accelerator.gateway.access.check import check, check_read, may_be_explained
-from accelerator.gateway.access.filter_listings import known_to, visible
+from accelerator.gateway.access.filter_listings import showable_to, visible
 from accelerator.gateway.access.grants import Object, UserAccess
 from accelerator.gateway.access.rulings import note_allowed, note_refused
 from accelerator.gateway.catalog.catalog import Metadata
-from accelerator.gateway.catalog.gateway_facts import Given
+from accelerator.gateway.catalog.gateway_facts import GatewayFacts
 from accelerator.gateway.catalog.query import may_be_virtual
 from accelerator.gateway.table_versions import Name, Readers, Versions, has_view, versions, views_of
 from accelerator.gateway.trino.io_plan import io_plan
@@ -83,8 +83,8 @@ def _timed(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(row) | times
 
 
-def _given(facts: Mapping[str, Any]) -> Given:
-    return Given(
+def _gateway_facts(facts: Mapping[str, Any]) -> GatewayFacts:
+    return GatewayFacts(
         queries=[_timed(one) for one in facts.get("queries", ())],
         nodes=facts.get("nodes", ()),
         properties=[tuple(one) for one in facts["session"]],
@@ -109,7 +109,7 @@ class StatementJob:
     access: UserAccess
     timeout_s: float = 0.0
     accelerate: bool = True
-    given: Given = field(default_factory=Given)
+    given: GatewayFacts = field(default_factory=GatewayFacts)
     """What only the gateway knows: its statements that run, the session's properties, roles."""
     telling: Telling = field(default_factory=Telling)
     for_patterns: bool = False
@@ -132,7 +132,7 @@ class StatementJob:
             access,
             float(given["timeout_s"]),
             bool(given["accelerate"]),
-            _given(given["facts"]),
+            _gateway_facts(given["facts"]),
             Telling(not access.everything),  # until more is known
             for_patterns=bool(given.get("for_patterns")),
             log_of=convert(given["log_of"], str | None),
@@ -175,7 +175,7 @@ class StatementResult:
                 return
             yield batch
 
-    def told(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         """For the gateway, with the first rows."""
         found: dict[str, Any] = {}
         if self.names is not None:
@@ -218,7 +218,7 @@ class Asking:
     def answer(self, session: Accelerator, job: StatementJob) -> StatementResult:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
         described = _description(job)
-        knows = None if job.access.everything else known_to(job.access, session.services)
+        knows = None if job.access.everything else showable_to(job.access, session.services)
         try:
             with shown_to(job.log_of, knows):
                 answer = self._answer(session, job)
@@ -253,11 +253,11 @@ class Asking:
                 return self._explained(session, job, asked)
             case nodes.RunStatement(sql):
                 with placed(sql):
-                    known = _told(metadata, asked, job, session.services)
+                    known = _metadata_answer(metadata, asked, job, session.services)
                 return (
                     StatementResult.of(known) if known is not None else self._run(session, job, sql)
                 )
-        found = _told(metadata, asked, job, session.services)
+        found = _metadata_answer(metadata, asked, job, session.services)
         if found is None:
             raise UntranslatedError(f"{type(asked).__name__} isn't answered")
         return StatementResult.of(found)
@@ -359,7 +359,7 @@ class Asking:
         words = words_of(sql)
         if given := markers(words):
             sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
-        known = _told(metadata, nodes.RunStatement(sql), job, session.services)
+        known = _metadata_answer(metadata, nodes.RunStatement(sql), job, session.services)
         if known is not None:
             return StatementResult.of(_described(known.schema, known.schema.names))
         statement = self._read(session, job, sql)
@@ -473,7 +473,7 @@ def _tables(
     return tables, None if tables is None else versions(readers, tables)
 
 
-def _told(
+def _metadata_answer(
     metadata: Metadata, asked: Request, job: StatementJob, services: Services
 ) -> pa.Table | None:
     """What metadata answers, within the statement's time; None where it answers no such one."""

@@ -57,7 +57,7 @@ class Sessions:
     def using(self, zone: str | None = None) -> Iterator[Accelerator]:
         """The session of that time zone, by default the configured one, as long as it's inside."""
         zone = zone or self.zone
-        kept, is_new, left = self._taken(zone)
+        kept, is_new, left = self._check_out(zone)
         try:
             if is_new:
                 self._open(zone, kept)
@@ -71,7 +71,7 @@ class Sessions:
             if closing:
                 kept.close()
 
-    def _taken(self, zone: str) -> tuple[_IdleSession, bool, list[_IdleSession]]:
+    def _check_out(self, zone: str) -> tuple[_IdleSession, bool, list[_IdleSession]]:
         """Returns the zone's session, whether it must be opened, and sessions to close."""
         left: list[_IdleSession] = []
         with self._lock:

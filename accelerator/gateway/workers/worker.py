@@ -25,7 +25,7 @@ from accelerator.engines.spark.start import scratch
 from accelerator.engines.spark.start.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
 from accelerator.gateway.access.rulings import Rulings, noting
-from accelerator.gateway.trino.errors import told
+from accelerator.gateway.trino.errors import trino_error
 from accelerator.gateway.trino.lasting_text import read_text
 from accelerator.gateway.trino.requests import nodes
 from accelerator.gateway.workers import messages
@@ -36,7 +36,7 @@ from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.run_statement import Asking, StatementJob, StatementResult, Telling
 from accelerator.gateway.workers.sessions import Sessions
 from accelerator.planning.plans import Plan
-from accelerator.query.recording.plan_observers import told_to
+from accelerator.query.recording.plan_observers import observing
 from accelerator.services.advisor.report import Advised
 from accelerator.services.maintenance.daemon import FinishedRound, Schedule, Vacuumed
 from accelerator.services.refresh.service import Refreshed
@@ -177,7 +177,7 @@ class _Worker:
             with self._sessions.using():
                 pass
         except (AcceleratorError, MemoryError, OSError) as error:
-            self._send({"kind": "failed", "error": as_dict(told(error))})
+            self._send({"kind": "failed", "error": as_dict(trino_error(error))})
             return False
         self._threads = ThreadPoolExecutor(
             order["threads"], thread_name_prefix="statement", initializer=report_overflows
@@ -271,7 +271,7 @@ class _Worker:
                 statement.stopped_by(stop),
             ):
                 keeping = self._keeping(number, session, job.telling)
-                with told_to(keeping), noting(rulings):
+                with observing(keeping), noting(rulings):
                     answer = self._asking.answer(session, job)
                 self._give(number, statement, answer, {"rulings": rulings.to_dict()})
         except SparkElsewhereError as error:
@@ -284,7 +284,7 @@ class _Worker:
         except BaseException as error:
             # Whatever it is, one statement fails, and the worker goes on.
             # What Spark itself reports comes from a Java process that runs.
-            self._end_without_java(_JAVA_ENDS_S if told(error).code == "internal" else 0.0)
+            self._end_without_java(_JAVA_ENDS_S if trino_error(error).code == "internal" else 0.0)
             if not isinstance(error, AcceleratorError):
                 _log.warning("a statement failed: %s: %s", type(error).__name__, error)
             header = _failure(number, error, rulings)
@@ -337,7 +337,7 @@ class _Worker:
                     tell_advice=watch.advised,
                 )
         except (AcceleratorError, OSError) as error:
-            self._send({"kind": "error", "id": number, "error": as_dict(told(error))})
+            self._send({"kind": "error", "id": number, "error": as_dict(trino_error(error))})
 
     def _keeping(
         self, number: int, session: Accelerator, telling: Telling
@@ -351,7 +351,7 @@ class _Worker:
         """Says how a statement is answered, and that it isn't known where nobody can tell."""
         found = None
         try:
-            found = self._explanations.told(number)
+            found = self._explanations.explanation_of(number)
         except AcceleratorError as error:
             _log.warning("how a statement was answered can't be told: %s", error)
         finally:
@@ -361,7 +361,7 @@ class _Worker:
         self, number: int, statement: _Statement, answer: StatementResult, about: Header
     ) -> None:
         """The rows in pieces of a few megabytes; what was found out with the first and the last."""
-        about = about | answer.told()
+        about = about | answer.header()
         with answer:
             held: pa.Table | None = None
             for piece in _pieces(answer):
@@ -389,7 +389,7 @@ class _Worker:
 
 
 def _failure(number: int, error: BaseException, rulings: Rulings) -> Header:
-    about = {"error": as_dict(told(error)), "rulings": rulings.to_dict()}
+    about = {"error": as_dict(trino_error(error)), "rulings": rulings.to_dict()}
     return {"kind": "error", "id": number, **about}
 
 

@@ -15,7 +15,6 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     DecimalType,
@@ -35,6 +34,7 @@ from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.avro_container import damaged
 from accelerator.iceberg.manifests.manifest_file import PartitionSummary
 from accelerator.iceberg.manifests.reader import read_summaries
+from accelerator.iceberg.tables.metadata import IcebergSnapshot
 
 _OTHERWISE = (
     *(FloatType, DoubleType, TimeType),
@@ -45,7 +45,7 @@ _DECIMAL_BYTES_MAX = 16
 
 
 def manifest_summaries(
-    inputs: Inputs, metadata: TableMetadata, snapshot: Snapshot
+    inputs: Inputs, metadata: TableMetadata, snapshot: IcebergSnapshot
 ) -> list[dict[str, Any]]:
     """A row for each manifest of the snapshot, in the list's order; counts None where unknown.
 

@@ -24,8 +24,8 @@ from pyiceberg.exceptions import (
     NoSuchViewError,
 )
 from pyiceberg.io import PY_IO_IMPL
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
+from accelerator.common.lru_cache import Recent
 from accelerator.common.redaction import redacted
 from accelerator.iceberg.catalogs.views import ViewPointer
 from accelerator.iceberg.errors import (
@@ -39,7 +39,12 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.tables.footprints import MetadataLocation
-from accelerator.iceberg.tables.unreadable import REFUSALS, UnparsedError, unparsed
+from accelerator.iceberg.tables.metadata import (
+    TableMetadata,
+    from_pyiceberg,
+    read_table_metadata,
+)
+from accelerator.iceberg.tables.unreadable import REFUSALS, read_by_pyiceberg
 from accelerator.iceberg.writes.metadata_swap import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.writes.statistics_files import StatisticsChange
 from rewrite.text.suggestions import closest
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata as PyIcebergMetadata
 
 COMMIT_TRIES = 5
 _REFUSALS = (
@@ -90,7 +96,7 @@ class Pointer:
 
     location: str
     properties: Mapping[str, str] = field(repr=False)
-    metadata: TableMetadata | None = field(default=None, repr=False)
+    metadata: PyIcebergMetadata | None = field(default=None, repr=False)
     uuid: str = ""
     content: bytes | None = field(default=None, repr=False)
 
@@ -100,17 +106,12 @@ class Pointer:
         UnparsedError if it's a table's metadata that PyIceberg refuses.
         """
         if self.metadata is not None:
-            return self.metadata
+            return from_pyiceberg(self.metadata)
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
             content = self.content or read_metadata(self.location, self.properties)
-            try:
-                found = TableMetadataUtil.parse_raw(content.decode())
-            except REFUSALS as error:
-                refused = unparsed(self.location, content, error)
-                if refused is None:
-                    raise
-                raise UnparsedError(refused) from error
+            found = read_table_metadata(content)
+            found = found or read_by_pyiceberg(self.location, content)
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(
                 f"the table metadata at {self.location} is another table's by now",
@@ -239,6 +240,8 @@ class PyIcebergCatalog:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
         self._opened = threading.local()
+        self._pointers: Recent[Pointer] = Recent(1024)
+        """The last pointer of each table, so that its metadata isn't read and parsed again."""
 
     def pointer(
         self,
@@ -248,6 +251,19 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
+        if self._settings.type != "sql":
+            return self._loaded_pointer(identifier)
+        row, known = self._row(identifier, is_view=False), self._pointers.get(identifier)
+        if row is None:
+            return None
+        if known is None or known.location != row["metadata_location"]:
+            known = self._loaded_pointer(identifier)
+            if known is not None:
+                self._pointers.put(identifier, known)
+        return known
+
+    def _loaded_pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """Returns the newest metadata as PyIceberg's catalog loads it."""
         with asked(self._settings):
             try:
                 table = self._open().load_table(identifier)

@@ -10,16 +10,28 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog.rest import Endpoints, IdentifierKind, RestCatalog
+import msgspec
+from msgspec import Struct, field
+from pyiceberg.catalog.rest import (
+    SNAPSHOT_LOADING_MODE,
+    Endpoints,
+    IdentifierKind,
+    RestCatalog,
+    TableResponse,
+)
+from pyiceberg.catalog.rest.scan_planning import StorageCredential
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
 from accelerator.iceberg.catalogs.request_times import request_times
 from accelerator.iceberg.tables.footprints import MetadataLocation
+from accelerator.iceberg.tables.unreadable import REFUSALS
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
     from requests import PreparedRequest, Response, Session
 
 _GONE = 404
@@ -30,6 +42,60 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
     configured = Config().get_catalog_config(name) or {}
     merged: Mapping[str, Any] = merge_config(configured, {**properties})
     return _TimedRestCatalog(name, **merged)
+
+
+class TableBrief(Struct, frozen=True):
+    """A catalog's answer about a table without the metadata itself."""
+
+    location: str | None = field(name="metadata-location", default=None)
+    config: dict[str, str] = {}
+    credentials: list[Any] = field(name="storage-credentials", default_factory=list)
+
+
+class TableAnswer(Struct, frozen=True):
+    """A catalog's answer about a table, parsed as far as `brief` goes."""
+
+    brief: TableBrief
+    content: bytes
+    catalog: RestCatalog
+    identifier: tuple[str, ...]
+
+    def table(self, known: TableMetadata | None) -> Table | None:
+        """Returns PyIceberg's table, with metadata that is `known` already; None if it's refused.
+
+        It has the answer's own properties and credentials.
+        """
+        try:
+            if known is None:
+                parsed = TableResponse.model_validate_json(self.content)
+            else:
+                brief = self.brief
+                parsed = TableResponse.model_construct(
+                    metadata_location=brief.location,
+                    metadata=known,
+                    config=brief.config,
+                    storage_credentials=list(
+                        map(StorageCredential.model_validate, brief.credentials)
+                    ),
+                )
+        except REFUSALS:
+            return None
+        return self.catalog._response_to_table(self.identifier, parsed)
+
+
+def table_answer(catalog: Catalog, identifier: tuple[str, ...]) -> TableAnswer | None:
+    """Asks for a table once; None if the answer isn't a table's with a metadata file."""
+    if not isinstance(catalog, RestCatalog) or SNAPSHOT_LOADING_MODE in catalog.properties:
+        return None
+    parts = catalog._split_identifier_for_path(identifier, IdentifierKind.TABLE)
+    answer = catalog._session.get(catalog.url(Endpoints.load_table, prefixed=True, **parts))
+    if not answer.ok:
+        return None
+    try:
+        brief = msgspec.json.decode(answer.content, type=TableBrief)
+    except msgspec.MsgspecError:
+        return None
+    return TableAnswer(brief, answer.content, catalog, identifier) if brief.location else None
 
 
 def raw_table(

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.io import read_metadata
+from accelerator.iceberg.tables.metadata import field_type_of
 from accelerator.iceberg.tables.schema import spark_type
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def _definition(metadata: ViewMetadata) -> ViewDefinition:
     plain = len(texts) == 1 and "collation" not in metadata.properties
     return ViewDefinition(
         sql=texts[0] if plain else None,
-        columns=tuple((field.name, spark_type(field.field_type)) for field in schema.fields),
+        columns=tuple(
+            (field.name, spark_type(field_type_of(field.field_type))) for field in schema.fields
+        ),
         catalog=version.default_catalog,
         namespace=tuple(version.default_namespace),
         comments=tuple(field.doc for field in schema.fields),

@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
-from accelerator.common.arrow.numpy_buffers import to_arrow
+from accelerator.common.arrow.numpy_buffers import to_arrow, to_numpy
 from accelerator.iceberg.manifests.avro_container import damaged, unsupported
 from accelerator.iceberg.manifests.manifest_file import DELETES, ManifestFile
 from accelerator.iceberg.manifests.program import COUNT_MAPS, MAPS, Kind
+from indexes import arrow_compute as pc
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -188,7 +188,9 @@ class ManifestColumns(Struct, frozen=True, eq=False, weakref=True):
         return self.source.column("equality_ids")
 
     def taken(self, places: Int64s) -> ManifestColumns:
-        """Of these files alone, in this order; their columns are read when they're asked for."""
+        """Selects these files in this order; their columns are read when they're asked for."""
+        if np.array_equal(places, np.arange(self.count)):
+            return self
         return ManifestColumns(
             len(places), self.field_ids, Taken(self.source, to_arrow(places)), self.deletes
         )
@@ -292,8 +294,7 @@ def is_sound(name: str, column: pa.Array) -> bool:
         return False
     if name not in _REQUIRED[2:]:
         return True
-    least = pc.min(column).as_py()
-    return least is None or bool(least >= 0)
+    return bool((to_numpy(column, 0) >= 0).all())
 
 
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:

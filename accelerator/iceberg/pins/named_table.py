@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
-from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.catalogs.readers import Pointer
+from accelerator.iceberg.tables.metadata import TableMetadata
 from accelerator.iceberg.tables.unreadable import RawMetadata, Unparsed, UnparsedError
 from rewrite.facts import At
 

@@ -10,11 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
-from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.transforms import VoidTransform
-from pyiceberg.types import UUIDType
 
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.io import inputs_for
@@ -24,6 +19,7 @@ from accelerator.iceberg.state_cache import Listings
 from accelerator.iceberg.statistics.sketches import Sketched, TableSizes, sketched, table_sizes
 from accelerator.iceberg.tables.data_file import LiveFile
 from accelerator.iceberg.tables.locations import table_locations
+from accelerator.iceberg.tables.metadata import IcebergSchema, IcebergSnapshot, TableMetadata
 from accelerator.iceberg.tables.partition_specs import (
     Identity,
     PartitionField,
@@ -38,15 +34,18 @@ from rewrite.facts import TableFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.schema import Schema as PyIcebergSchema
 
     from accelerator.iceberg.manifests.columns import ManifestColumns
     from accelerator.iceberg.manifests.job import Decoding
     from accelerator.iceberg.manifests.request import Question
     from accelerator.iceberg.rows.deleted_rows import DeletedRows
+    from accelerator.iceberg.rows.float_edges import FloatEdges
     from accelerator.iceberg.rows.position_deletes import Positions
     from accelerator.iceberg.statistics.file_statistics import FileStatistics
     from accelerator.iceberg.tables.delete_matching import DeleteFiles
     from accelerator.iceberg.tables.files_table import FileTable
+    from rewrite.ir.expr import Column
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class PinnedTable:
     parts: tuple[str, ...]
     metadata_location: str
     metadata: TableMetadata
-    snapshot: Snapshot | None
-    schema: Schema
+    snapshot: IcebergSnapshot | None
+    schema: IcebergSchema
     _listings: Listings
     _identity: Identity
     _loaded: Loaded[PinnedTable] = field(repr=False, compare=False)
@@ -78,6 +77,12 @@ class PinnedTable:
         return self.metadata_location, self.facts.uuid
 
     @property
+    def pyiceberg_schema(self) -> PyIcebergSchema:
+        """The schema as PyIceberg has it, for what PyIceberg reads."""
+        known = self.metadata.pyiceberg.schemas
+        return next(one for one in known if one.schema_id == self.schema.schema_id)
+
+    @property
     def snapshot_ms(self) -> int | None:
         """When the snapshot was committed, in milliseconds; None for a table that has none."""
         return None if self.snapshot is None else self.snapshot.timestamp_ms
@@ -94,8 +99,7 @@ class PinnedTable:
         return self._told("total-records") or 0
 
     def _told(self, key: str) -> int | None:
-        summary = None if self.snapshot is None else self.snapshot.summary
-        told = None if summary is None else summary.additional_properties.get(key)
+        told = None if self.snapshot is None else self.snapshot.figures.get(key)
         return int(told) if told is not None and told.isdigit() else None
 
     @property
@@ -144,9 +148,9 @@ class PinnedTable:
         return bool(fixed) and any(self.statistics().column(*one).unproven.any() for one in fixed)
 
     def has_field(self, name: str) -> bool:
-        """Whether the schema has a field of that full name, whatever its case."""
+        """Decides whether the schema has a field of that full name in any case."""
         try:
-            self.schema.find_field(name, case_sensitive=False)
+            self.pyiceberg_schema.find_field(name, case_sensitive=False)
         except ValueError:
             return False
         return True
@@ -154,7 +158,7 @@ class PinnedTable:
     @cached_property
     def uuid_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that are UUIDs."""
-        return frozenset(f.field_id for f in self.schema.fields if f.field_type == UUIDType())
+        return frozenset(f.field_id for f in self.schema.fields if f.field_type == "uuid")
 
     @cached_property
     def defaulted_fields(self) -> frozenset[int]:
@@ -169,7 +173,7 @@ class PinnedTable:
         field that the state doesn't have isn't among them.
         """
         spec = self.metadata.spec()
-        fields = (f for f in spec.fields if not isinstance(f.transform, VoidTransform))
+        fields = (f for f in spec.fields if f.transform != "void")
         names = (self.schema.find_column_name(f.source_id) for f in fields)
         return {name: self._column_of(name) for name in names if name is not None}
 
@@ -185,8 +189,8 @@ class PinnedTable:
 
     @property
     def newest_sequence_number(self) -> int:
-        """That of the last commit; files with a higher one are of snapshots not known here."""
-        return max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
+        """The last commit's; files with a higher one are of snapshots not known here."""
+        return max(0, self.metadata.last_sequence_number)  # 0 in tables of format 1
 
     def sketched(self) -> Mapping[int, Sketched]:
         """How many distinct values columns have by sketches, by field id; no file is read."""
@@ -226,11 +230,35 @@ class PinnedTable:
         """
         kept = self._listings.statistics
         name = self.metadata_location, self.facts.snapshot_id
-        if not field_ids or not kept.latest(self.facts.uuid, name)[1]:  # by a Spark job, perhaps
-            return {file.key: frozenset() for file in files}
-        source = self.statistics_of(files).source
-        with self._read_errors():
-            return source.without_nan(field_ids)
+        found: Mapping[tuple[str, int], frozenset[int]] = {}
+        if field_ids and kept.latest(self.facts.uuid, name)[1]:  # else by a Spark job, perhaps
+            source = self.statistics_of(files).source
+            with self._read_errors():
+                found = source.without_nan(field_ids)
+        edges, uuid = self._listings.float_edges, self.facts.uuid
+
+        def read(file: LiveFile) -> Iterator[int]:
+            known = ((one, edges.get((uuid, one, file.key))) for one in field_ids)
+            return (one for one, told in known if told is not None and not told.nan)
+
+        return {file.key: found.get(file.key, frozenset()).union(read(file)) for file in files}
+
+    def float_edges(self, column: Column, files: Sequence[LiveFile]) -> list[FloatEdges] | None:
+        """Edge values of a floating column in each of the files, cached or read from their rows.
+
+        None if the files have too many rows, or can't be read.
+        """
+        from accelerator.iceberg.rows.float_edges import cached_edges  # imports PyArrow's readers
+
+        return cached_edges(self, self.facts.uuid, column, files, self._listings.float_edges)
+
+    def has_read_nan(self, name: str) -> bool:
+        """Returns True if `float_edges` has found a NaN of the column in a live file."""
+        column, edges = self.facts.column(name), self._listings.float_edges
+        if column is None:
+            return False
+        found = (edges.get((self.facts.uuid, column.field_id, f.key)) for f in self.live_files())
+        return any(one is not None and one.nan for one in found)
 
     def statistics_for(self, question: Question) -> tuple[FileStatistics, Decoding]:
         """Those of all files that may hold a match at least, with the columns of the question.
@@ -333,7 +361,7 @@ class PinnedTable:
         """Fields that are uuids, and those of which nothing is told."""
         from accelerator.iceberg.statistics.file_statistics import misnamed
 
-        uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
+        uuids = {f.field_id for f in self.schema.fields if f.field_type == "uuid"}
         return uuids, misnamed(self.metadata)
 
     def _statistics(
@@ -376,7 +404,7 @@ class PinnedTable:
         """The columns of the table that `file_metadata` gives."""
         from accelerator.iceberg.tables.files_table import FileTable  # imports Arrow's compute
 
-        return FileTable.of(self.metadata, self.schema)
+        return FileTable.of(self.metadata.pyiceberg, self.pyiceberg_schema)
 
     def file_metadata(self, table: FileTable, wanted: Collection[tuple[str, ...]]) -> pa.Table:
         """Of the snapshot's data and delete files these columns, as their manifests have them.
@@ -402,7 +430,7 @@ class PinnedTable:
             return []
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            return manifest_summaries(inputs, self.metadata, self.snapshot)
+            return manifest_summaries(inputs, self.metadata.pyiceberg, self.snapshot)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.
@@ -417,7 +445,7 @@ class PinnedTable:
                 with self._read_errors():
                     yield from self._keys(snapshot, seen)
 
-    def _keys(self, snapshot: Snapshot, seen: set[str]) -> Iterator[tuple[str, int]]:
+    def _keys(self, snapshot: IcebergSnapshot, seen: set[str]) -> Iterator[tuple[str, int]]:
         """Of the snapshot's data files, but for those of manifests that were seen.
 
         Keeps no manifest: all snapshots of a large table have more than is worth the memory.

@@ -32,6 +32,11 @@ class ScanTable(WithSchema, Protocol):
         ...
 
     @property
+    def pyiceberg_schema(self) -> Schema:
+        """The pinned state's schema as PyIceberg has it."""
+        ...
+
+    @property
     def io_properties(self) -> Mapping[str, str]:
         """How its files are reached."""
         ...
@@ -49,7 +54,7 @@ class WholeFiles:
         self.io = _reading_io(pinned, count)
         # ArrowScan asks the current schema about the table: make it the pinned one.
         update = {"current_schema_id": pinned.schema.schema_id}
-        metadata = pinned.metadata.model_copy(update=update)
+        metadata = pinned.metadata.pyiceberg.model_copy(update=update)
         self._scan = ArrowScan(metadata, cast(FileIO, self.io), schema, AlwaysTrue())
         self._specs = metadata.specs()
 

@@ -48,7 +48,9 @@ class EqualityDeletes:
                 by_fields[tuple(sorted(set(ref.equality_ids)))].append(ref)
         gone = np.zeros(file.record_count, dtype=bool)
         for ids, refs in by_fields.items():
-            wanted = Schema(*(_optional(self._pinned.schema.find_field(one)) for one in ids))
+            wanted = Schema(
+                *(_optional(self._pinned.pyiceberg_schema.find_field(one)) for one in ids)
+            )
             keys = self._keys(file, wanted)
             with _ONE_AT_A_TIME:
                 gone |= _hit(keys, [self._rows(ref, wanted) for ref in refs])

@@ -20,8 +20,10 @@ from pyiceberg.schema import Schema
 from accelerator.common.arrow.spark_types import row_width
 from accelerator.errors import UnknownColumnError
 from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.rows.arrow_scan import ScanTable, WholeFiles
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
+from accelerator.iceberg.rows.orc_file import OrcReaderMissingError, whole_file
 from accelerator.iceberg.rows.readable import check_readable
 from accelerator.iceberg.rows.stored_types import check_types
 from accelerator.iceberg.tables.data_file import LiveFile
@@ -92,7 +94,7 @@ def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
                 f"{pinned.facts.name} has no column {name}",
                 hint=f"its columns are {', '.join(each.name for each in pinned.facts.columns)}",
             )
-        field = pinned.schema.find_field(known.field_id)
+        field = pinned.pyiceberg_schema.find_field(known.field_id)
         if re.split(r"\W", str(field.field_type))[0] in _SPARK_ONLY_TYPES:
             raise NeedsSparkError(
                 f"{pinned.facts.name}.{name} is of Iceberg's type {field.field_type}",
@@ -107,18 +109,41 @@ def _pieces(
 ) -> list[pa.Table]:
     """One table of the files without deletes, and one for each file with some."""
     whole, deletes = WholeFiles(pinned, schema, count), DeletedRows(pinned)
-    check_types(whole.io, files, schema_to_pyarrow(schema))
+    wanted = schema_to_pyarrow(schema)
+    stripes = _orc_files(whole.io, files, wanted)
+    check_types(whole.io, [file for file in files if file.path not in stripes], wanted)
 
-    def left(file: LiveFile) -> pa.Table:
-        table = whole.in_order(file)
+    def undeleted(file: LiveFile) -> pa.Table:
+        table = stripes.get(file.path)
+        table = whole.in_order(file) if table is None else table
         kept = np.ones(table.num_rows, dtype=bool)
         kept[deletes.of(file)] = False
         return table.filter(pa.array(kept))
 
-    plain = [file for file in files if not file.deletes]
+    plain = [file for file in files if not file.deletes and file.path not in stripes]
     pieces = [whole.rows(plain)] if plain else []
+    pieces.extend(stripes[file.path] for file in files if file.path in stripes and not file.deletes)
     deleted = [file for file in files if file.deletes]
     if deleted:
         with ThreadPoolExecutor(_THREADS_MAX) as pool:
-            pieces.extend(pool.map(left, deleted))
+            pieces.extend(pool.map(undeleted, deleted))
     return pieces
+
+
+def _orc_files(inputs: Inputs, files: Sequence[LiveFile], wanted: pa.Schema) -> dict[str, pa.Table]:
+    """The rows of the ORC files by path, without those that PyIceberg has to read."""
+    written = [file for file in files if file.file_format == "orc"]
+    if not written:
+        return {}
+    with ThreadPoolExecutor(_THREADS_MAX) as pool:
+        tables = list(pool.map(lambda file: _orc_file(inputs, file, wanted), written))
+    return {
+        file.path: table for file, table in zip(written, tables, strict=True) if table is not None
+    }
+
+
+def _orc_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | None:
+    try:
+        return whole_file(inputs, file, wanted)
+    except OrcReaderMissingError:
+        return None

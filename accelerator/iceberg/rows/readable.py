@@ -10,8 +10,7 @@ from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
 from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 
 if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
-    from pyiceberg.table.metadata import TableMetadata
+    from accelerator.iceberg.tables.metadata import IcebergSchema, TableMetadata
 
 _FORMATS = ("parquet", "orc")
 _COMPARED = frozenset(
@@ -30,13 +29,13 @@ class WithSchema(Protocol):
     """What this needs of a pinned table."""
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> IcebergSchema:
         """That of the pinned state."""
         ...
 
     @property
     def metadata(self) -> TableMetadata:
-        """Iceberg's own, with the current schema."""
+        """The table's, with the current schema."""
         ...
 
 
@@ -85,7 +84,7 @@ def _refused(ref: DeleteRef, known: frozenset[int]) -> str | None:
     return None
 
 
-def _types(schema: Schema) -> dict[int, str]:
+def _types(schema: IcebergSchema) -> dict[int, str]:
     """The columns' types by their ids; what is inside of one isn't among them."""
     return {one.field_id: str(one.field_type) for one in schema.fields}
 

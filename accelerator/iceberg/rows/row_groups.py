@@ -1,10 +1,10 @@
 """Row groups of data files: their bounds, and chosen columns and rows of them.
 
-A Parquet file is cut into its row groups where every wanted column stands in it under its field id,
-with a type that becomes the table's without loss. Any other file is one group, read whole the way
-`read.py` does. What the partition spec fixes is taken from the manifest, as Spark does. Row numbers
-are counted within a group. Deletes are applied. NeedsSparkError for a text that isn't UTF-8, which
-DuckDB sorts otherwise than Spark.
+A Parquet file is cut into its row groups, an ORC file into its stripes. Every wanted column must be
+in the file under its field id, with a type that becomes the table's without loss. Any other file is
+one group, read whole the way `read.py` does. The partition's values replace the file's own, as
+Spark does it. Row numbers are counted within a group. Deletes are applied. NeedsSparkError for a
+text that isn't UTF-8, which DuckDB sorts otherwise than Spark.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.common.interrupts import looking
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import SMALL, inputs_for, local_path, object_file, object_stream
+from accelerator.iceberg.rows.orc_file import (
+    OrcFile,
+    OrcMetadata,
+    OrcReaderMissingError,
+    opener,
+)
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, is_ordered, unknown_bounds
@@ -147,8 +153,8 @@ class GroupReader:
             for field_id, value in file.fixed.items()
             if field_id in self._types
         }
-        if file.file_format == "parquet":
-            parquet = self.parquet(file)
+        parquet = self._parquet_or_orc(file)
+        if parquet is not None:
             if parquet.metadata.num_rows != file.record_count:
                 raise ValueError(
                     f"{file.path} has {parquet.metadata.num_rows} rows, its manifest says"
@@ -166,17 +172,28 @@ class GroupReader:
             parquet.close(force=True)
         return _Whole(file, self._pinned, fixed, self.counted)
 
+    def _parquet_or_orc(self, file: LiveFile) -> pq.ParquetFile | OrcFile | None:
+        """The open file; None if it's neither, or ORC that is read as a whole without pyorc."""
+        if file.file_format not in ("parquet", "orc"):
+            return None
+        try:
+            return self.parquet(file)
+        except OrcReaderMissingError:
+            return None
+
     def parquet(
         self,
         file: LiveFile,
-        known: pq.FileMetaData | None = None,
+        known: pq.FileMetaData | OrcMetadata | None = None,
         ranges: Sequence[tuple[int, int]] = (),
-    ) -> pq.ParquetFile:
-        """The file, to be closed; its footer isn't read if it's known.
+    ) -> pq.ParquetFile | OrcFile:
+        """The open file, Parquet or ORC, to be closed; a footer that is `known` isn't read.
 
         `ranges` are those that will be read: of an object they come at once.
         """
         path = local_path(file.path)
+        if file.file_format == "orc":
+            return OrcFile(opener(self._io, file), known)
         stream = None if path else object_stream(self._io, file.path, file.size_bytes)
         if stream is not None:
             known = known or stream.footer()
@@ -323,13 +340,13 @@ class _Whole(OpenFile):
 
 
 class _Cut(OpenFile):
-    """A Parquet file in its row groups; `names` are the file's own, by field id."""
+    """A Parquet file in its row groups or an ORC file in its stripes; `names` by field id."""
 
     def __init__(
         self,
         file: LiveFile,
         reader: GroupReader,
-        parquet: pq.ParquetFile,
+        parquet: pq.ParquetFile | OrcFile,
         names: dict[int, str],
         fixed: Mapping[int, pa.Scalar],
         nan_free: _NanFree,
@@ -338,7 +355,7 @@ class _Cut(OpenFile):
         self._nan_free = nan_free
         self._reader, self._names = reader, names
         self._reading = threading.Lock()
-        self._parquet: pq.ParquetFile | None = parquet
+        self._parquet: pq.ParquetFile | OrcFile | None = parquet
         self._is_object = reader.counts_sent(file)
         self._metadata = metadata = parquet.metadata
         schema = metadata.schema
@@ -449,11 +466,14 @@ class _Cut(OpenFile):
                 self._reading.release()
 
     def _ranges(self, groups: Sequence[int], names: Sequence[str]) -> list[tuple[int, int]]:
-        """Returns the ranges of the columns' chunks in the file."""
+        """Returns the ranges of the columns' chunks in a Parquet file, none of an ORC file."""
+        metadata = self._metadata
+        if isinstance(metadata, OrcMetadata):
+            return []
         found = []
         for group in groups:
             for name in names:
-                chunk = self._chunks[group].column(self._leaves[name])
+                chunk = metadata.row_group(group).column(self._leaves[name])
                 start = chunk.data_page_offset
                 if chunk.has_dictionary_page:
                     start = min(start, chunk.dictionary_page_offset)
@@ -461,7 +481,9 @@ class _Cut(OpenFile):
         return found
 
 
-def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int) -> pa.Table:
+def _first_rows(
+    parquet: pq.ParquetFile | OrcFile, group: int, names: list[str], end: int
+) -> pa.Table:
     batches, left = [], end
     for batch in parquet.iter_batches(end, row_groups=[group], columns=names, use_threads=False):
         batches.append(batch.slice(0, left))
@@ -472,7 +494,7 @@ def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int)
 
 
 def stored_names(
-    parquet: pq.ParquetFile,
+    parquet: pq.ParquetFile | OrcFile,
     columns: Sequence[Column],
     defaulted: Set[int],
     raw: Set[int] = frozenset(),

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-
-from pyiceberg.table.sorting import NullOrder, SortDirection
-from pyiceberg.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    Transform,
-    TruncateTransform,
-    YearTransform,
-)
-from pyiceberg.types import NestedField, StructType
+from collections.abc import Iterator
 
 from accelerator.iceberg.pins.pinned_table import PinnedTable
 from accelerator.iceberg.spark_text.types import declared, escaped, row_bytes, simple, suffix
+from accelerator.iceberg.tables.metadata import NestedField, field_type_of
 from rewrite.identifiers.quoting import quoted, quoted_if_needed
 from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
 
@@ -28,12 +16,7 @@ _RESERVED = ("comment", "collation", "location", "provider", "owner", "table_typ
 _UNCERTAIN = ("collation", "external", "is_managed_location", "view_text")
 _SECRET = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 _HIDDEN = "*********(redacted)"
-_TIMES: Mapping[type, str] = {
-    YearTransform: "years",
-    MonthTransform: "months",
-    DayTransform: "days",
-    HourTransform: "hours",
-}
+_TIMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _OPTION = "option."
 
 Row = tuple[str | None, ...]
@@ -52,7 +35,8 @@ def described(pinned: PinnedTable, *, extended: bool) -> list[Row]:
 
 def described_column(pinned: PinnedTable, name: str) -> list[Row]:
     """The rows of DESCRIBE TABLE for one column, which the table has."""
-    field = pinned.schema.find_field(name)
+    ids = {pinned.schema.find_column_name(one): one for one in pinned.schema.by_id}
+    field = pinned.schema.by_id[ids[name]]
     told = "NULL" if field.doc is None else field.doc
     return [("col_name", field.name), ("data_type", simple(field.field_type)), ("comment", told)]
 
@@ -93,11 +77,11 @@ def _column(field: NestedField) -> Row:
     return field.name, simple(field.field_type), field.doc
 
 
-def _spec_fields(pinned: PinnedTable) -> list[tuple[int, Transform]]:  # type: ignore[type-arg]
+def _spec_fields(pinned: PinnedTable) -> list[tuple[int, str]]:
     """The fields of the partition spec that aren't void, each column's id and its transform."""
     fields = pinned.metadata.spec().fields
     found = [(one.source_id, one.transform) for one in fields]
-    return [(source, one) for source, one in found if str(one) != "void"]
+    return [(source, one) for source, one in found if one != "void"]
 
 
 def _source(pinned: PinnedTable, source_id: int) -> str:
@@ -109,17 +93,16 @@ def _source(pinned: PinnedTable, source_id: int) -> str:
     return quoted_if_needed(name)
 
 
-def _transform(pinned: PinnedTable, field: tuple[int, Transform]) -> str:  # type: ignore[type-arg]
+def _transform(pinned: PinnedTable, field: tuple[int, str]) -> str:
     """A transform as Spark's SQL has it."""
     name, transform = _source(pinned, field[0]), field[1]
-    if isinstance(transform, IdentityTransform):
+    if transform == "identity":
         return name
-    if isinstance(transform, BucketTransform):
-        return f"bucket({transform.num_buckets}, {name})"
-    if isinstance(transform, TruncateTransform):
-        return f"truncate({transform.width}, {name})"
-    if type(transform) in _TIMES:
-        return f"{_TIMES[type(transform)]}({name})"
+    word, _, width = transform.removesuffix("]").partition("[")
+    if word in ("bucket", "truncate"):
+        return f"{word}({width}, {name})"
+    if transform in _TIMES:
+        return f"{_TIMES[transform]}({name})"
     raise DeclinedError(CATALOG_NEEDS_SPARK, f"The transform {transform}.")
 
 
@@ -127,12 +110,12 @@ def _partitioning(pinned: PinnedTable) -> Iterator[Row]:
     fields = _spec_fields(pinned)
     if not fields:
         return
-    if all(isinstance(one, IdentityTransform) for _, one in fields):
+    if all(one == "identity" for _, one in fields):
         yield ("# Partition Information", "", "")
         yield ("# col_name", "data_type", "comment")
         for source, _ in fields:
             _source(pinned, source)
-            yield _column(pinned.schema.find_field(source))
+            yield _column(pinned.schema.by_id[source])
         return
     yield _EMPTY
     yield ("# Partitioning", "", "")
@@ -143,7 +126,8 @@ def _partitioning(pinned: PinnedTable) -> Iterator[Row]:
 def _metadata_columns(pinned: PinnedTable) -> Iterator[Row]:
     if pinned.metadata.format_version > 2 or len(pinned.metadata.partition_specs) > 1:
         raise DeclinedError(CATALOG_NEEDS_SPARK, "The table has row ids, or had other partitions.")
-    partition = StructType(*pinned.metadata.spec().partition_type(pinned.schema).fields)
+    spec = pinned.metadata.pyiceberg.spec()
+    partition = field_type_of(spec.partition_type(pinned.pyiceberg_schema))
     yield _EMPTY
     yield ("# Metadata Columns", "", "")
     yield ("_spec_id", "int", "")
@@ -221,7 +205,8 @@ def _properties(pinned: PinnedTable) -> dict[str, str]:
     order = _sort_order(pinned)
     if order:
         found["sort-order"] = order
-    names = pinned.schema.identifier_field_names()
+    keys = pinned.schema.identifier_field_ids
+    names = {name for one in keys if (name := pinned.schema.find_column_name(one)) is not None}
     if len(names) > 1:
         raise DeclinedError(
             CATALOG_NEEDS_SPARK, "Spark orders several identifier fields by chance."
@@ -240,19 +225,19 @@ def is_masked(key: str, value: str) -> bool:
 
 def _sort_order(pinned: PinnedTable) -> str:
     """The order of new files' rows, in Iceberg's words; empty without one."""
-    fields = pinned.metadata.sort_order().fields
+    fields = pinned.metadata.sort_fields()
     return ", ".join(
         f"{_sorted(pinned, one.source_id, one.transform)}"
-        f" {'ASC' if one.direction == SortDirection.ASC else 'DESC'}"
-        f" {'NULLS FIRST' if one.null_order == NullOrder.NULLS_FIRST else 'NULLS LAST'}"
+        f" {'ASC' if one.direction == 'asc' else 'DESC'}"
+        f" {'NULLS FIRST' if one.null_order == 'nulls-first' else 'NULLS LAST'}"
         for one in fields
     )
 
 
-def _sorted(pinned: PinnedTable, source_id: int, transform: Transform) -> str:  # type: ignore[type-arg]
+def _sorted(pinned: PinnedTable, source_id: int, transform: str) -> str:
     name = pinned.schema.find_column_name(source_id)
     if name is None:
         raise DeclinedError(CATALOG_NEEDS_SPARK, "A column of the table's order was dropped.")
-    if isinstance(transform, IdentityTransform):
+    if transform == "identity":
         return name
     raise DeclinedError(CATALOG_NEEDS_SPARK, "The table's order is of transformed columns.")

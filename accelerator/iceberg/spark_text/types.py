@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyiceberg.types import (
-    DecimalType,
-    FixedType,
-    IcebergType,
+from accelerator.iceberg.tables.metadata import (
+    FieldType,
     ListType,
     MapType,
     NestedField,
     StructType,
+    decimal_of,
 )
-
 from accelerator.iceberg.tables.schema import spark_type
 from rewrite.identifiers.quoting import quoted_if_needed
 from rewrite.reason import CATALOG_NEEDS_SPARK, DeclinedError
@@ -35,7 +33,7 @@ _SIZES = {
 _DECIMAL_OF_LONG = 18
 
 
-def simple(kind: IcebergType) -> str:
+def simple(kind: FieldType) -> str:
     """The type as DESCRIBE shows it; of a struct with many fields Spark leaves out the last."""
     if isinstance(kind, StructType):
         fields = [f"{one.name}:{simple(one.field_type)}" for one in kind.fields]
@@ -45,7 +43,7 @@ def simple(kind: IcebergType) -> str:
     return _nested(kind, simple, "array<{}>", "map<{},{}>") or _word(kind)
 
 
-def declared(kind: IcebergType) -> str:
+def declared(kind: FieldType) -> str:
     """The type as CREATE TABLE has it."""
     if isinstance(kind, StructType):
         return f"STRUCT<{', '.join(map(_field, kind.fields))}>"
@@ -68,7 +66,7 @@ def escaped(text: str) -> str:
     return text.replace("'", "\\'")
 
 
-def row_bytes(kind: IcebergType) -> int:
+def row_bytes(kind: FieldType) -> int:
     """Estimates a value's bytes as Spark does."""
     if isinstance(kind, StructType):
         return sum(row_bytes(one.field_type) for one in kind.fields)
@@ -76,14 +74,13 @@ def row_bytes(kind: IcebergType) -> int:
         return row_bytes(kind.element_type)
     if isinstance(kind, MapType):
         return row_bytes(kind.key_type) + row_bytes(kind.value_type)
-    if isinstance(kind, DecimalType):
-        return 8 if kind.precision <= _DECIMAL_OF_LONG else 16
+    decimal = decimal_of(kind)
+    if decimal is not None:
+        return 8 if decimal[0] <= _DECIMAL_OF_LONG else 16
     return _SIZES[_word(kind)]
 
 
-def _nested(
-    kind: IcebergType, shown: Callable[[IcebergType], str], array: str, mapping: str
-) -> str:
+def _nested(kind: FieldType, shown: Callable[[FieldType], str], array: str, mapping: str) -> str:
     if isinstance(kind, ListType):
         return array.format(shown(kind.element_type))
     if isinstance(kind, MapType):
@@ -91,9 +88,9 @@ def _nested(
     return ""
 
 
-def _word(kind: IcebergType) -> str:
+def _word(kind: FieldType) -> str:
     """Spark's word of a type without others in it; DeclinedError for a type it may not have."""
     found = spark_type(kind)
-    if found not in _SIZES and not isinstance(kind, (DecimalType, FixedType)):
+    if found not in _SIZES and decimal_of(kind) is None:
         raise DeclinedError(CATALOG_NEEDS_SPARK, f"The type {found}.")
     return found

@@ -16,12 +16,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.tables.data_file import LiveFile
+from accelerator.iceberg.tables.metadata import TableMetadata
 from accelerator.iceberg.tables.transforms import (
     Derived,
     bucketed,
@@ -29,6 +28,7 @@ from accelerator.iceberg.tables.transforms import (
     may_have_wrapped,
     range_of,
 )
+from indexes import arrow_compute as pc
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
 from indexes.question import Question
 from rewrite.types import decimal_parts
@@ -193,7 +193,7 @@ class ColumnStatistics(Struct, frozen=True, dict=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory; what it shares with other columns isn't counted."""
-        return self._nbytes_given + self.bounds.nbytes_made
+        return self._nbytes_given + self.bounds.nbytes_cached
 
     @cached_property
     def _nbytes_given(self) -> int:

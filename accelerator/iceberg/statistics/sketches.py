@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
+
+from accelerator.iceberg.tables.metadata import IcebergSnapshot, TableMetadata
 
 if TYPE_CHECKING:
     from accelerator.common.arrow.numpy_buffers import Numbers
@@ -58,7 +58,7 @@ def table_sizes(sizes: Numbers, rows: Numbers, alive: Numbers) -> TableSizes:
     return TableSizes(len(sizes), int(sizes.sum()), known, not untold.any())
 
 
-def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int, Sketched]:
+def sketched(metadata: TableMetadata, snapshot: IcebergSnapshot | None) -> Mapping[int, Sketched]:
     """What sketches say of the columns, by field id."""
     told: dict[int, dict[int, int]] = {}  # by snapshot and field
     for file in metadata.statistics:
@@ -89,7 +89,7 @@ class SketchFile(Struct, frozen=True):
     properties: Mapping[int, Mapping[str, str]]
 
 
-def sketch_files(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[SketchFile]:
+def sketch_files(metadata: TableMetadata, snapshot: IcebergSnapshot | None) -> Iterator[SketchFile]:
     """Those of the snapshot and of its ancestors, the nearest first."""
     if snapshot is None or not metadata.statistics:
         return
@@ -112,10 +112,10 @@ def _figure(text: str | None) -> int | None:
     return int(text)
 
 
-def _ancestry(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[int]:
+def _ancestry(metadata: TableMetadata, snapshot: IcebergSnapshot) -> Iterator[int]:
     """The ids of the snapshot and of the ancestors that the table still has, the nearest first."""
     there = {one.snapshot_id: one for one in metadata.snapshots}
-    one: Snapshot | None = snapshot
+    one: IcebergSnapshot | None = snapshot
     while one is not None:
         yield one.snapshot_id
         parent = one.parent_snapshot_id

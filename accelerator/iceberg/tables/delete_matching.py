@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.tables.data_file import PATH_FIELD_ID, DeleteRef, applying
+from indexes import arrow_compute as pc
 from indexes.bounds import UNKNOWN, Flags, Numbers
 
 _EQUALITY = 2

@@ -42,6 +42,7 @@ from accelerator.iceberg.manifests.columns import (
 )
 from accelerator.iceberg.manifests.manifest_file import ManifestFile
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, decoded, joined_bytes
+from accelerator.iceberg.tables.metadata import field_type_of
 from accelerator.iceberg.tables.schema import spark_type
 from rewrite.render.expressions import quote
 
@@ -102,7 +103,7 @@ class _Leaf(Struct, frozen=True):
     @property
     def word(self) -> str:
         """Spark's type; text where Spark has none for it."""
-        word = spark_type(self.kind)
+        word = spark_type(field_type_of(self.kind))
         try:
             arrow_type(word)
         except KeyError:

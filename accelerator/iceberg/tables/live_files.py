@@ -17,8 +17,6 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyiceberg.types import DecimalType, IcebergType, UUIDType
 from pyiceberg.utils.decimal import unscaled_to_decimal
 
 from accelerator.common.arrow.numpy_buffers import to_numpy
@@ -38,8 +36,10 @@ from accelerator.iceberg.statistics.file_statistics import (
 )
 from accelerator.iceberg.tables.data_file import LiveFile
 from accelerator.iceberg.tables.delete_matching import DeleteFiles, DeletesByFile, Listed
+from accelerator.iceberg.tables.metadata import FieldType, decimal_of
 from accelerator.iceberg.tables.partition_specs import Identity, PartitionColumn
 from accelerator.iceberg.tables.transforms import Derived, Transform, Transforms
+from indexes import arrow_compute as pc
 from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.types import decimal_parts
 
@@ -374,13 +374,14 @@ def _child(columns: ManifestColumns, place: PartitionColumn) -> pa.Array:
     return columns.partition.field(name)
 
 
-def _values(child: pa.Array, kind: IcebergType | None) -> list[object]:
-    """As PyIceberg has them: dates and timestamps are their whole numbers."""
+def _values(child: pa.Array, kind: FieldType | None) -> list[object]:
+    """The values as PyIceberg has them: dates and timestamps are their whole numbers."""
     raw: list[Any] = child.to_pylist()
-    if pa.types.is_binary(child.type) and isinstance(kind, DecimalType):
-        scale = kind.scale
+    decimal = decimal_of(kind) if pa.types.is_binary(child.type) else None
+    if decimal is not None:
+        scale = decimal[1]
         return [None if one is None else _decimal(one, scale) for one in raw]
-    if pa.types.is_binary(child.type) and isinstance(kind, UUIDType):
+    if pa.types.is_binary(child.type) and kind == "uuid":
         try:
             return [None if one is None else UUID(bytes=one) for one in raw]
         except ValueError as error:

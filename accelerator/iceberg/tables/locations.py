@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyiceberg.table.metadata import TableMetadata
+    from accelerator.iceberg.tables.metadata import TableMetadata
 
 DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 """The properties by which writers place data files outside of a table's location."""

@@ -8,24 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
-from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import (
-    BucketTransform,
-    IdentityTransform,
-    TruncateTransform,
-    VoidTransform,
+
+from accelerator.iceberg.tables.metadata import (
+    FieldType,
+    IcebergSchema,
+    NestedField,
+    StructType,
+    TableMetadata,
+    decimal_of,
 )
-from pyiceberg.types import DecimalType, IcebergType, NestedField, StructType
 
 
 class PartitionColumn(Struct, frozen=True):
     """A field of a partition spec by its own id, and the Iceberg type of what it's made of."""
 
     field_id: int
-    kind: IcebergType | None = None
+    kind: FieldType | None = None
 
 
+_UNORDERED = ("bucket", "void")
 Identity = Mapping[int, Mapping[int, PartitionColumn]]
 """By spec, where a table's field stands in the partition as it is."""
 
@@ -33,7 +34,7 @@ Identity = Mapping[int, Mapping[int, PartitionColumn]]
 def identity_of(metadata: TableMetadata) -> Identity:
     """The identity transforms of every spec of the table."""
     kept = {
-        spec.spec_id: [f for f in spec.fields if isinstance(f.transform, IdentityTransform)]
+        spec.spec_id: [f for f in spec.fields if f.transform == "identity"]
         for spec in metadata.specs().values()
     }
     # A schema may have thousands of fields: they are looked at where there's something to find.
@@ -45,16 +46,15 @@ def identity_of(metadata: TableMetadata) -> Identity:
 
 
 def _fields(metadata: TableMetadata) -> Iterator[NestedField]:
-    """Of every schema, the current one's last."""
+    """The fields of every schema, the current one's last."""
     for schema in (*metadata.schemas, metadata.schema()):
-        yield from schema._lazy_id_to_field.values()
+        yield from schema.by_id.values()
 
 
 def ordered_fields(metadata: TableMetadata) -> frozenset[int]:
     """Ids of the fields by which some spec partitions in their order, which a bucket doesn't."""
     fields = (field for spec in metadata.specs().values() for field in spec.fields)
-    unordered = (BucketTransform, VoidTransform)
-    return frozenset(f.source_id for f in fields if not isinstance(f.transform, unordered))
+    return frozenset(f.source_id for f in fields if not f.transform.startswith(_UNORDERED))
 
 
 class PartitionField(Struct, frozen=True):
@@ -68,14 +68,14 @@ class PartitionField(Struct, frozen=True):
     transform: str
 
 
-def partition_fields(metadata: TableMetadata, schema: Schema) -> tuple[PartitionField, ...]:
+def partition_fields(metadata: TableMetadata, schema: IcebergSchema) -> tuple[PartitionField, ...]:
     """What the current spec partitions by; void transforms aren't among them."""
     found = []
     for field in metadata.spec().fields:
         names = _names(schema.fields, field.source_id)
-        if names and not isinstance(field.transform, VoidTransform):
-            kind = str(schema.find_type(field.source_id))
-            found.append(PartitionField(names, kind, str(field.transform)))
+        if names and field.transform != "void":
+            kind = str(schema.by_id[field.source_id].field_type)
+            found.append(PartitionField(names, kind, field.transform))
     return tuple(found)
 
 
@@ -96,17 +96,16 @@ def unpartitioned(metadata: TableMetadata) -> frozenset[int]:
     return frozenset(
         spec.spec_id
         for spec in metadata.specs().values()
-        if all(isinstance(field.transform, VoidTransform) for field in spec.fields)
+        if all(field.transform == "void" for field in spec.fields)
     )
 
 
 def decimal_fields(metadata: TableMetadata) -> frozenset[int]:
     """Ids of partition fields whose values are decimals."""
-    decimals = {f.field_id for f in _fields(metadata) if isinstance(f.field_type, DecimalType)}
+    decimals = {f.field_id for f in _fields(metadata) if decimal_of(f.field_type)}
     return frozenset(
         field.field_id
         for spec in metadata.specs().values()
         for field in spec.fields
-        if field.source_id in decimals
-        and isinstance(field.transform, (IdentityTransform, TruncateTransform))
+        if field.source_id in decimals and field.transform.startswith(("identity", "truncate"))
     )

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.types import (
-    DecimalType,
-    FixedType,
-    IcebergType,
+from accelerator.errors import UnknownSnapshotError
+from accelerator.iceberg.tables.metadata import (
+    FieldType,
+    IcebergSchema,
+    IcebergSnapshot,
     ListType,
     MapType,
     NestedField,
     StructType,
+    TableMetadata,
+    decimal_of,
+    default_of,
 )
-
-from accelerator.errors import UnknownSnapshotError
 from rewrite.dialects.value_kinds import meaning_of_type
 from rewrite.facts import At, ColumnFacts, TableFacts
 
@@ -40,7 +38,7 @@ _AMBIGUOUS = "ambiguous"
 """The type of a column that another one is taken for: whoever looks at it declines."""
 
 
-def spark_type(kind: IcebergType) -> str:
+def spark_type(kind: FieldType) -> str:
     """The text that Spark prints for a column of that Iceberg type."""
     if isinstance(kind, StructType):
         inner = ",".join(f"{field.name}:{spark_type(field.field_type)}" for field in kind.fields)
@@ -49,11 +47,12 @@ def spark_type(kind: IcebergType) -> str:
         return f"array<{spark_type(kind.element_type)}>"
     if isinstance(kind, MapType):
         return f"map<{spark_type(kind.key_type)},{spark_type(kind.value_type)}>"
-    if isinstance(kind, DecimalType):
-        return f"decimal({kind.precision},{kind.scale})"
-    if isinstance(kind, FixedType):
+    if kind.startswith("fixed"):
         return "binary"
-    return _SPARK_WORDS.get(str(kind), str(kind))
+    decimal = decimal_of(kind)
+    if decimal is not None:
+        return f"decimal({decimal[0]},{decimal[1]})"
+    return _SPARK_WORDS.get(kind, kind)
 
 
 def layout(field: NestedField, names: str = "") -> str:
@@ -66,11 +65,11 @@ def layout(field: NestedField, names: str = "") -> str:
     """
     nested = field.field_type
     told = _tree(nested) if isinstance(nested, (StructType, ListType, MapType)) else ""
-    given = "" if field.initial_default is None else f"default {field.initial_default!r}"
+    given = "" if field.initial_default is None else f"default {default_of(field)!r}"
     return " ".join(filter(None, (told, given, names)))
 
 
-def _tree(kind: IcebergType) -> str:
+def _tree(kind: FieldType) -> str:
     """The ids, nullability and defaults of every field inside, by Iceberg's own words of types."""
     if isinstance(kind, StructType):
         return f"struct<{', '.join(map(_inner, kind.fields))}>"
@@ -78,12 +77,12 @@ def _tree(kind: IcebergType) -> str:
         return f"list<{_inner(kind.element_field)}>"
     if isinstance(kind, MapType):
         return f"map<{_inner(kind.key_field)}, {_inner(kind.value_field)}>"
-    return str(kind)
+    return kind
 
 
 def _inner(field: NestedField) -> str:
     needed = "!" if field.required else ""
-    given = "" if field.initial_default is None else f" = {field.initial_default!r}"
+    given = "" if field.initial_default is None else f" = {default_of(field)!r}"
     return f"{field.field_id}{needed} {_tree(field.field_type)}{given}"
 
 
@@ -98,7 +97,9 @@ def columns_of_states(name: str, metadata: TableMetadata) -> Mapping[str, str]:
     return found
 
 
-def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:
+def table_facts(
+    name: str, metadata: TableMetadata, state: tuple[int | None, IcebergSchema]
+) -> TableFacts:
     """What the rewriter may know of the table in that state."""
     snapshot_id, schema = state
     alike = _alike(schema)
@@ -116,7 +117,7 @@ def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Sch
     return TableFacts(name, str(metadata.table_uuid), snapshot_id, schema.schema_id, columns)
 
 
-def _alike(schema: Schema) -> frozenset[str]:
+def _alike(schema: IcebergSchema) -> frozenset[str]:
     """Names of columns that Spark takes for one another, by Java's `equalsIgnoreCase`.
 
     Spark reads the other columns of such a state, and fails inside for some uses of these.
@@ -137,7 +138,9 @@ def _folded(character: str) -> str:
     return (upper if len(upper) == 1 else character).lower()[0]
 
 
-def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot | None, Schema]:
+def resolve_state(
+    name: str, metadata: TableMetadata, at: At
+) -> tuple[IcebergSnapshot | None, IcebergSchema]:
     """The snapshot that `at` means and the schema that Spark reads it under.
 
     Spark reads a snapshot, a tag and a point in time under the snapshot's own schema, a branch
@@ -155,7 +158,9 @@ def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot 
     return metadata.current_snapshot(), metadata.schema()
 
 
-def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | None, Schema]:
+def _at_ref(
+    name: str, metadata: TableMetadata, ref: str
+) -> tuple[IcebergSnapshot | None, IcebergSchema]:
     found = metadata.refs.get(ref)
     if found is None:
         if ref == "main":  # a table without snapshots has no refs, and its main branch is empty
@@ -166,12 +171,12 @@ def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | No
             unknown=ref,
         )
     snapshot = _snapshot(name, metadata, found.snapshot_id)
-    if found.snapshot_ref_type == SnapshotRefType.BRANCH:
+    if found.kind == "branch":
         return snapshot, metadata.schema()
     return _with_own_schema(metadata, snapshot)
 
 
-def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:
+def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> IcebergSnapshot:
     snapshot = metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
         recent = [str(entry.snapshot_id) for entry in metadata.snapshots[-5:]]
@@ -204,7 +209,9 @@ def _shown(timestamp_ms: int) -> str:
     return f"{shown:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _with_own_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snapshot, Schema]:
+def _with_own_schema(
+    metadata: TableMetadata, snapshot: IcebergSnapshot
+) -> tuple[IcebergSnapshot, IcebergSchema]:
     if snapshot.schema_id is not None:
         for schema in metadata.schemas:
             if schema.schema_id == snapshot.schema_id:

@@ -7,6 +7,7 @@ Nothing is said where a writer's arithmetic may have gone round.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -15,31 +16,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    TruncateTransform,
-    YearTransform,
-)
-from pyiceberg.types import DecimalType, LongType, StringType
 
+from accelerator.iceberg.tables.metadata import TableMetadata
+from indexes import arrow_compute as pc
 from indexes.bounds import Flags, Numbers, flags
 from rewrite.types import decimal_parts
 
-_TIMES = {
-    YearTransform: ("year", "M8[Y]", 100_000),
-    MonthTransform: ("month", "M8[M]", 1_200_000),
-    DayTransform: ("day", "M8[D]", 36_000_000),
-    HourTransform: ("hour", "M8[h]", 864_000_000),
+_UNITS = {
+    "year": ("M8[Y]", 100_000),
+    "month": ("M8[M]", 1_200_000),
+    "day": ("M8[D]", 36_000_000),
+    "hour": ("M8[h]", 864_000_000),
 }
-"""Name, unit, and how far from 1970 a value is believed."""
-_UNITS = {name: (unit, limit) for name, unit, limit in _TIMES.values()}
+"""Unit, and how far from 1970 a value is believed."""
+_TEXT = re.compile(r"(identity|year|month|day|hour|bucket|truncate)(?:\[(\d+)\])?")
 _TYPES_OF_TIMES = {"date": "M8[D]", "timestamp": "M8[us]", "timestamp_ntz": "M8[us]"}
 _LARGEST = {"int": 2**31 - 1, "bigint": 2**63 - 1}
 _BEHIND = b"\xff"
@@ -91,15 +82,9 @@ def transforms_of(metadata: TableMetadata) -> Transforms:
     return found
 
 
-def _known(transform: Any) -> Transform | None:
-    if isinstance(transform, BucketTransform):
-        return Transform("bucket", transform.num_buckets)
-    if isinstance(transform, TruncateTransform):
-        return Transform("truncate", transform.width)
-    if isinstance(transform, IdentityTransform):
-        return Transform("identity")
-    time = next((said for kind, said in _TIMES.items() if isinstance(transform, kind)), None)
-    return None if time is None else Transform(time[0])
+def _known(transform: str) -> Transform | None:
+    found = _TEXT.fullmatch(transform)
+    return None if found is None else Transform(found[1], int(found[2] or 0))
 
 
 def range_of(derived: Derived, type_: str) -> ValueRange | None:
@@ -165,7 +150,10 @@ def _texts(values: pa.Array, width: int) -> ValueRange:
 
 @lru_cache(maxsize=4096)
 def bucket_of(value: int | bytes, type_: str, buckets: int) -> int:
-    """The bucket of a value of that Spark type, as bounds are kept."""
+    """The bucket of a value of that Spark type, as bounds have it."""
+    from pyiceberg.transforms import BucketTransform  # slow to import, and rarely needed
+    from pyiceberg.types import DecimalType, LongType, StringType
+
     transform: Any = BucketTransform(buckets)
     if isinstance(value, bytes):
         return int(transform.transform(StringType())(value.decode()))

@@ -17,12 +17,17 @@ from typing import Any, Literal
 from msgspec import Struct
 from pydantic import ValidationError
 from pyiceberg import exceptions
-from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import Transform, UnknownTransform
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from accelerator.iceberg.errors import CatalogError
+from accelerator.iceberg.tables.metadata import (
+    IcebergSchema,
+    ListType,
+    MapType,
+    StructType,
+    TableMetadata,
+    field_type_of,
+    from_pyiceberg,
+)
 from accelerator.iceberg.tables.schema import spark_type
 from rewrite.facts import At
 from rewrite.identifiers.qualified_name import joined
@@ -138,14 +143,29 @@ _SPARK_HINT = (
 )
 
 
-def state_refusal(metadata: TableMetadata, schema: Schema, at: At) -> Refusal | None:
+def state_refusal(metadata: TableMetadata, schema: IcebergSchema, at: At) -> Refusal | None:
     """Why Spark refuses a state of the table under that schema; None if Spark reads the state."""
     parts = (field for spec in metadata.partition_specs for field in spec.fields)
-    found = _lacking(schema.as_struct()) or _transformed(
-        (p.name, _text(p.transform)) for p in parts
-    )
+    struct = StructType(schema.fields)
+    found = _lacking(struct) or _transformed((p.name, p.transform) for p in parts)
     # Spark doesn't compare the names of a state behind VERSION AS OF or TIMESTAMP AS OF.
-    return found or (_twins(schema.as_struct()) if _is_named(at) else None)
+    return found or (_twins(struct) if _is_named(at) else None)
+
+
+def read_by_pyiceberg(file: str, content: bytes) -> TableMetadata:
+    """Reads a metadata file by PyIceberg, as those need that aren't written as usual.
+
+    UnparsedError if it's a table's metadata that PyIceberg refuses; else PyIceberg's own errors.
+    """
+    from pyiceberg.table.metadata import TableMetadataUtil  # slow to import
+
+    try:
+        return from_pyiceberg(TableMetadataUtil.parse_raw(content.decode()))
+    except REFUSALS as error:
+        refused = unparsed(file, content, error)
+        if refused is None:
+            raise
+        raise UnparsedError(refused) from error
 
 
 def unparsed(file: str, content: bytes, error: Exception) -> Unparsed | None:
@@ -166,11 +186,6 @@ def unparsed(file: str, content: bytes, error: Exception) -> Unparsed | None:
         "PyIceberg", f"its metadata has {_said(error)}", hint=_SPARK_HINT
     )
     return Unparsed(raw, newest or other, other)
-
-
-def _text(transform: Transform[Any, Any]) -> str:
-    """The transform as its metadata has it."""
-    return transform._transform if isinstance(transform, UnknownTransform) else str(transform)
 
 
 def _is_named(at: At) -> bool:
@@ -235,6 +250,8 @@ def _is_new(type_: str) -> Reader | None:
 
 def _is_unparsed(type_: str) -> Reader | None:
     """PyIceberg, if it has no primitive type of that text."""
+    from pyiceberg.types import IcebergType
+
     try:
         IcebergType.model_validate(type_)
     except REFUSALS:
@@ -283,9 +300,11 @@ def _columns(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _spark_text(type_: object) -> str:
     """Spark's text of a type; Iceberg's own, or none, of one that PyIceberg lacks."""
+    from pyiceberg.types import NestedField
+
     try:
         field = {"id": 1, "name": "x", "required": False, "type": type_}
-        return spark_type(NestedField.model_validate(field).field_type)
+        return spark_type(field_type_of(NestedField.model_validate(field).field_type))
     except (*REFUSALS, ValueError, TypeError, RecursionError):
         return _shown(type_) if isinstance(type_, str) else "unknown"
 
@@ -308,7 +327,7 @@ def _schemas(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _inside(type_: object) -> Iterable[tuple[str, object]] | None:
-    """The fields inside a type by name, of PyIceberg's types or of their JSON; None of a leaf."""
+    """The fields inside a type by name, of a type or of its JSON; None of a leaf."""
     if isinstance(type_, StructType):
         return [(one.name, one.field_type) for one in type_.fields]
     if isinstance(type_, ListType):

@@ -239,7 +239,7 @@ def _over(
     for tests in _meant(block.tested, inputs):
         check_folded(tests, ())
     doubt = pruning_doubt_above(block.tested, lambda c: _sources(inputs[c.occurrence], c))
-    if doubt is not None:
+    if isinstance(doubt, Declined):
         raise DeclinedError(doubt.code, doubt.detail)
     return over_answers(block, inputs, tried)
 

@@ -325,7 +325,7 @@ def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> boo
 
     It may leave out a file by its bounds, or take a partition's value instead of the file's.
     """
-    if joined_pruning_doubt(block.tested, pinned) is not None:
+    if isinstance(joined_pruning_doubt(block, pinned), Declined):
         return False
     gone = [i for i in range(len(pinned)) if i not in told.kept]
     return not any(

@@ -395,16 +395,15 @@ class CubeSearch:
         cubes = self._cubes(block, scene)
         tried: list[Attempt] = []
         found: list[CoverCandidate] = []
-        doubt: Declined | None = None
-        if cubes:
-            doubt = joined_pruning_doubt(block.tested, pinned)
+        doubt = joined_pruning_doubt(block, pinned) if cubes else ()
         judge = cache(lambda fact: self._judge(block, fact, pinned, scene))
         alone = cache(lambda fact: self._alone(block, fact, pinned, scene))
         covers = CubeCovers(block, pinned, judge, alone)
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
-            result = self._try(block, (record, cube), pinned, scene, doubt or covers)
+            refused = doubt if isinstance(doubt, Declined) else covers
+            result = self._try(block, (record, cube), pinned, scene, refused)
             tried.append(result if isinstance(result, Attempt) else result.tried)
             if isinstance(result, CoverCandidate):
                 found.append(result)

@@ -122,6 +122,12 @@ class Cover(Struct, frozen=True):
     gone: tuple[TableFacts, ...] = ()
     passed: tuple[Passed, ...] = ()
 
+    @property
+    def cells_read(self) -> StoredStates | None:
+        """The cells that an engine reads: none if they're empty and rows are read beside them."""
+        is_empty = self.cells is not None and not self.cells.rows.num_rows
+        return None if is_empty and self.uncovered else self.cells
+
     def of(self, source: str) -> Iterator[Share]:
         """The shares of that source."""
         return (one for one in self.shares if one.source == source)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from accelerator.artifacts.relate.expressions import shown
 from accelerator.common.arrow.spark_types import is_known
+from accelerator.iceberg.pruning.float_doubts import scanned_conditions
 from accelerator.iceberg.pruning.spark_doubts import joined_pruning_doubt
 from accelerator.planning.plans.candidate import ALL_ROWS, MANIFESTS, Attempt
 from accelerator.planning.plans.cover_value import (
@@ -81,7 +82,10 @@ class FactAlone(Struct, frozen=True, dict=True):
 
     @cached_property
     def _known(self) -> Believed | Declined:
-        return self.asked.believed(self.block.tested, self.told.used)
+        conditions, table = self.block.tested, self.asked.table
+        if self.reduced is None and table is not None:
+            conditions = scanned_conditions(self.block, table)
+        return self.asked.believed(conditions, self.told.used)
 
     @cached_property
     def _cube(self) -> CubeDefinition | None:
@@ -168,14 +172,17 @@ def joined_candidate(
     rows that are selected aren't known.
     """
     tried = Attempt(MANIFESTS, None, decoding=asked.decoding)
-    doubt = joined_pruning_doubt(block.tested, pinned)
-    own = itself(block, fact) if doubt is None else doubt
+    doubt = joined_pruning_doubt(block, pinned)
+    if isinstance(doubt, Declined):
+        return replace(tried, declined=doubt)
+    own = itself(block, fact)
     if isinstance(own, Declined):
         return replace(tried, declined=own)
     tried = replace(tried, uncovered=len(asked))
     known = asked.believed(asked.own)
     if isinstance(known, Declined):
         return replace(tried, declined=known)
+    asked.proofs = doubt
     found = served([Nothing(known), SelectedRows(known, selected)], Unserved())
     if isinstance(found, Declined):
         return replace(tried, declined=found)

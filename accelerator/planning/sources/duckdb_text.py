@@ -185,7 +185,7 @@ def _read(
         segments.append(SegmentSource(scan, segment_condition(filled)))
         copy = _copy(cover, filled, scan)
         copies = () if copy is None else ((scan, copy),)
-    if cover.cells is not None:
+    if cover.cells_read is not None:
         segments.append(SegmentSource(prefix + CELLS, "", other_match(cover)))
     names = tuple(f"{prefix}raw_{o.index}" for o in block.occurrences)
     if cover.uncovered or not segments:

@@ -111,7 +111,7 @@ class _Session(Struct, frozen=True):
         """The view of that name."""
         return views.view(self.queries.services.lake, parts)
 
-    def known_view(self, parts: Name) -> views.CatalogView:
+    def existing_view(self, parts: Name) -> views.CatalogView:
         """The view of that name, which isn't a table's; it may just have been dropped."""
         found = self.view(parts)
         if found is None:
@@ -151,13 +151,13 @@ def _create(statement: nodes.ShowCreate, asked: _Session) -> pa.Table:
     found = asked.table(statement.table)
     if found is not None:
         return listings.texts(("createtab_stmt",), [(tables.create(found),)])
-    return views.create(asked.known_view(statement.table))
+    return views.create(asked.existing_view(statement.table))
 
 
 def _properties(statement: nodes.ShowProperties, asked: _Session) -> pa.Table:
     found = asked.table(statement.table)
     if found is None:
-        return views.properties(asked.known_view(statement.table), statement.key)
+        return views.properties(asked.existing_view(statement.table), statement.key)
     every, key = tables.properties(found), statement.key
     if key is not None:
         lacking = f"Table {'.'.join(found.parts)} does not have property: {key}"
@@ -193,7 +193,7 @@ def _describe(statement: nodes.DescribeTable, asked: _Session) -> pa.Table:
         return _described_column(statement, found)
     if found is not None:
         return listings.described(tables.described(found, extended=statement.extended))
-    view = asked.known_view(statement.table)
+    view = asked.existing_view(statement.table)
     return views.described(view, extended=statement.extended)
 
 

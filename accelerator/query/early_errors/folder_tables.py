@@ -34,12 +34,12 @@ class FolderTables:
     def __init__(self, file: Path, catalog: str) -> None:
         self._file, self._catalog = file, catalog
 
-    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
+    def find(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table of that name; None where there is none, or it can't be read quickly."""
         with suppress(sqlite3.Error, OSError, *UNFIT):
             rows = self._rows(self._full(parts))
             if len(rows) == 1 and not _is_view(rows[0]):
-                return _known(str(rows[0]["metadata_location"]))
+                return _names_in_metadata(str(rows[0]["metadata_location"]))
         return None
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:
@@ -57,7 +57,7 @@ class FolderTables:
     def misnamed(self) -> dict[str, list[str]]:
         """The catalog, if it has no tables, with the names of those that have some in the file."""
         with suppress(sqlite3.Error, OSError):
-            others = sorted(str(row["catalog_name"]) for row in self._asked(_CATALOGS))
+            others = sorted(str(row["catalog_name"]) for row in self._select(_CATALOGS))
             if others and self._catalog not in others:
                 return {self._catalog: others}
         return {}
@@ -68,14 +68,14 @@ class FolderTables:
         return (self._catalog, *parts)
 
     def _tables(self) -> Iterator[tuple[str, ...]]:
-        for row in self._asked(_LISTED, (self._catalog,)):
+        for row in self._select(_LISTED, (self._catalog,)):
             if not _is_view(row):
                 yield (self._catalog, *row["table_namespace"].split("."), row["table_name"])
 
     def _rows(self, full: tuple[str, ...]) -> list[sqlite3.Row]:
-        return self._asked(_NAMED, (self._catalog, ".".join(full[1:-1]), full[-1]))
+        return self._select(_NAMED, (self._catalog, ".".join(full[1:-1]), full[-1]))
 
-    def _asked(self, text: str, values: tuple[str, ...] = ()) -> list[sqlite3.Row]:
+    def _select(self, text: str, values: tuple[str, ...] = ()) -> list[sqlite3.Row]:
         address = f"{self._file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
@@ -86,7 +86,7 @@ def _is_view(row: sqlite3.Row) -> bool:
     return "iceberg_type" in row.keys() and row["iceberg_type"] == "VIEW"  # noqa: SIM118
 
 
-def _known(location: str) -> LakeNames | None:
+def _names_in_metadata(location: str) -> LakeNames | None:
     """The columns by the table's metadata file, where that is a small one on this machine."""
     path = path_of(location)
     file = Path(path)

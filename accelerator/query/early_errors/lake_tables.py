@@ -24,7 +24,7 @@ class LakeTables:
         self._lake, self._default = lake, default
         self._pin = lake.pin(fresh=True)
 
-    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
+    def find(self, parts: tuple[str, ...]) -> LakeNames | None:
         """The table or view of that name; None where there is none, or it can't be read."""
         if log_table.is_log(parts, self._lake.catalogs):
             return LakeNames(tuple(log_table.TYPES), frozenset(log_table.TYPES))

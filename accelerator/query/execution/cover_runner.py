@@ -123,7 +123,13 @@ def may_be_large(plan: CoverPlan) -> bool:
         return block.limit > FEW_ROWS
     if not (block.grouped or block.rows):
         return False
-    return bool(plan.uncovered) or sum(s.rows for s in plan.segments) > _MANY_CELLS
+    if not plan.uncovered:
+        return sum(s.rows for s in plan.segments) > _MANY_CELLS
+    if block.rows or block.sets or len(block.occurrences) > 1:
+        return True
+    # Of few rows there are few groups, whose values DuckDB has held within its limit.
+    rows = sum(file.record_count for file in plan.uncovered)
+    return rows + sum(s.rows for s in plan.segments) > FEW_ROWS
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -157,7 +163,7 @@ def read_for(
     """Reads what the text of a cover takes; of data files that DuckDB reads itself only footers."""
     files_read = _local_files(plan, engine, tag, store)
     check(plan.segments, store)
-    cells = plan.cover.cells
+    cells = plan.cover.cells_read
     own = {} if cells is None else {prefix + CELLS: cells.rows}
     found = Read(own, {}, {}, None, files_read)
     counted: ReadCounter | None = None
@@ -417,7 +423,7 @@ def _frame(
         session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
-    cells = plan.cover.cells
+    cells = plan.cover.cells_read
     if cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
         other = other_match(plan.cover)

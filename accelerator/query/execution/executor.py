@@ -113,9 +113,9 @@ class Execution:
     def _pieces(self, plan: RowsPlan, tag: str) -> Pieces | None:
         """The run of a plan that gives its rows as they're read; None of the first of an order."""
         if plan.block.is_any:
-            from accelerator.query.execution.row_readers.limit import TakenRows
+            from accelerator.query.execution.row_readers.limit import LimitedRows
 
-            return TakenRows(plan, self._services.duckdb, tag)
+            return LimitedRows(plan, self._services.duckdb, tag)
         if plan.block.limit is not None:
             return None
         from accelerator.query.execution.row_readers.scan import SortedRows

@@ -157,7 +157,7 @@ class Select:
             elif isinstance(one, Aggregate) and not one.args:
                 name = f"{one.function}_all"
             else:
-                name = _slug("_".join(filter(None, _said(one)))) or "value"
+                name = _slug("_".join(filter(None, _words(one)))) or "value"
             taken.append(free(name.lower(), taken))
         return taken
 
@@ -212,7 +212,7 @@ class Select:
             yield f"{kind} {named} ON {without_parentheses(condition)}"
 
 
-def _said(expr: Expr) -> Iterator[str]:
+def _words(expr: Expr) -> Iterator[str]:
     """The words of an expression, for a name."""
     for node in walk(expr):
         if isinstance(node, Column):

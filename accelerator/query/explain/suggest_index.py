@@ -67,6 +67,8 @@ def suggested_index(sql: str, services: Services) -> SuggestedIndex | None:
     for name, test in _tests(where.this):
         column, type_ = types.get(name, ("", ""))
         kind = _kind(test, type_)
+        if kind == "BOUNDS" and pinned.has_read_nan(column):
+            continue  # an index would only count what was found
         if kind is not None and (name, kind) not in indexed:
             return _index(kind, parts, column, registry.indexes)
     return None

@@ -7,7 +7,6 @@ read is none.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -36,7 +35,6 @@ from rewrite.parse.bounds import tokens_of
 from rewrite.parse.parse import PARSER_FAILS, parse
 from rewrite.text.first_look import comments, first_word
 
-_log = logging.getLogger("accelerator")
 _HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)
 
 

@@ -27,7 +27,7 @@ def tell(sql: str, plan: Plan) -> None:
 
 
 @contextmanager
-def told_to(watch: Watch) -> Iterator[None]:
+def observing(watch: Watch) -> Iterator[None]:
     """What is planned within, in this thread, is told to that function, which mustn't raise."""
     token = _WATCH.set(watch)
     try:
@@ -36,7 +36,7 @@ def told_to(watch: Watch) -> Iterator[None]:
         _WATCH.reset(token)
 
 
-def also_told_to(watch: Watch) -> Token[Watch | None]:
+def add_observer(watch: Watch) -> Token[Watch | None]:
     """As `told_to`, until `no_longer` is called, for who is told beside those that were before."""
     outer = _WATCH.get()
     if outer is None:
@@ -49,6 +49,6 @@ def also_told_to(watch: Watch) -> Token[Watch | None]:
     return _WATCH.set(both)
 
 
-def no_longer(token: Token[Watch | None]) -> None:
+def remove_observer(token: Token[Watch | None]) -> None:
     """Ends what `also_told_to` began, in the same thread."""
     _WATCH.reset(token)

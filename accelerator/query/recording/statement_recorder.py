@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import UNFIT, AcceleratorError, CancelledError, StatementTimeoutError
-from accelerator.query.recording.plan_observers import also_told_to, no_longer
+from accelerator.query.recording.plan_observers import add_observer, remove_observer
 from accelerator.query.recording.redacted_values import without_values
 from accelerator.store.journals.query_log.record import LIST_MAX, LogRecord, State, figures
 
@@ -83,7 +83,7 @@ class StatementRecorder:
 
     def __enter__(self) -> StatementRecorder:
         self._started_us, self._began = time.time_ns() // 1000, time.perf_counter()
-        self._token = also_told_to(self._planned)
+        self._token = add_observer(self._planned)
         return self
 
     def __exit__(
@@ -94,7 +94,7 @@ class StatementRecorder:
         /,
     ) -> None:
         if self._token is not None:
-            no_longer(self._token)
+            remove_observer(self._token)
         if error is not None or not self._streams:
             self._end(error)
 
@@ -154,10 +154,10 @@ class StatementRecorder:
             dialect=self._dialect,
             rows=rows if state != "FAILED" or rows else None,
             bytes_given=size if state != "FAILED" or size else None,
-            **self._told(),
+            **self._plan_figures(),
         )
 
-    def _told(self) -> dict[str, Any]:
+    def _plan_figures(self) -> dict[str, Any]:
         """What plan and metrics tell."""
         plan, metrics = self.plan, self._figures
         if self._framed and plan is not None:

@@ -107,7 +107,7 @@ def _create_index(sql: str, tokens: list[Token], at: int, tables: CatalogTables)
     if not whole:
         return None
     parts, end = name_at(sql, tokens, at + 2)
-    known = tables.known(parts) if parts else None
+    known = tables.find(parts) if parts else None
     if known is None:
         return None
     columns = {name.lower() for name in known.columns}
@@ -147,7 +147,7 @@ def _drop_index(sql: str, tokens: list[Token], tables: CatalogTables) -> Fault |
     if keys[at + 1 : at + 2] != ["ON"]:
         return None
     parts, end = name_at(sql, tokens, at + 2)
-    if not parts or end != len(keys) or tables.known(parts) is None:
+    if not parts or end != len(keys) or tables.find(parts) is None:
         return None
     place = place_of(sql, tokens[at + 1].start, tokens[end - 1].end)
     return Fault("DROP INDEX takes no table", place, (), _NO_INDEX, hint)

@@ -61,13 +61,13 @@ def choose(
     """The options that save most within the budgets; fixed ones are taken, and count."""
     ordered = sorted(options, key=lambda one: one.name)
     fixed = [one for one in ordered if one.fixed]
-    left = _Left(
+    left = _Budgets(
         bytes_max - sum(one.bytes for one in fixed),
         build_s_max - sum(one.build_s for one in fixed),
     )
     free = [one for one in ordered if not one.fixed and left.fits(one) and one.saves]
     base = _best_of(fixed)
-    found = _Found(free, base, left)
+    found = _Choices(free, base, left)
     picked = found.greedy(())
     for seed in sorted(free, key=lambda one: (-saved([one]), one.name))[:_SEEDS_MAX]:
         picked = found.better(picked, found.greedy((seed,)))
@@ -78,7 +78,7 @@ def choose(
     return ChosenOptions(names, saved([*fixed, *picked]), is_best)
 
 
-class _Left(Struct, frozen=True):
+class _Budgets(Struct, frozen=True):
     """What is left of the budgets."""
 
     bytes: float
@@ -87,8 +87,8 @@ class _Left(Struct, frozen=True):
     def fits(self, one: Option) -> bool:
         return one.bytes <= self.bytes + _EPSILON and one.build_s <= self.build_s + _EPSILON
 
-    def without(self, one: Option) -> _Left:
-        return _Left(self.bytes - one.bytes, self.build_s - one.build_s)
+    def without(self, one: Option) -> _Budgets:
+        return _Budgets(self.bytes - one.bytes, self.build_s - one.build_s)
 
 
 def _best_of(options: Iterable[Option]) -> dict[int, float]:
@@ -110,10 +110,10 @@ def _more(best: Mapping[int, float], option: Option) -> float:
     return sum(ms - had for q, ms in option.saves.items() if ms > (had := get(q, 0.0)))
 
 
-class _Found:
-    """Choices among options within what is left of the budgets."""
+class _Choices:
+    """Choices among options within the rest of the budgets."""
 
-    def __init__(self, free: Sequence[Option], base: Mapping[int, float], left: _Left) -> None:
+    def __init__(self, free: Sequence[Option], base: Mapping[int, float], left: _Budgets) -> None:
         self._free, self._base, self._left = free, base, left
 
     def _cost(self, one: Option) -> float:
@@ -178,7 +178,7 @@ class _Found:
                 rest = [one for one in picked if one is not out]
                 if len(rest) == len(picked):
                     continue
-                others = _Found(
+                others = _Choices(
                     [one for one in self._free if one is not out], self._base, self._left
                 )
                 picked = self.better(picked, others.greedy(rest))
@@ -224,13 +224,13 @@ class _BranchAndBound:
     """Takes or leaves option after option, where what is left could still save more."""
 
     def __init__(
-        self, found: _Found, free: Sequence[Option], picked: Sequence[Option], steps: int
+        self, found: _Choices, free: Sequence[Option], picked: Sequence[Option], steps: int
     ) -> None:
         self.picked, self.steps = picked, steps
         self._most = found.value(picked)
         self._free = free
 
-    def run(self, best: dict[int, float], left: _Left) -> None:
+    def run(self, best: dict[int, float], left: _Budgets) -> None:
         """From nothing taken."""
         self._go(list(self._free), best, left, [], sum(best.values()))
 
@@ -238,7 +238,7 @@ class _BranchAndBound:
         self,
         free: Sequence[Option],
         best: dict[int, float],
-        left: _Left,
+        left: _Budgets,
         taken: list[Option],
         value: float,
     ) -> None:
@@ -259,7 +259,7 @@ class _BranchAndBound:
         self._go(rest, best, left, taken, value)
 
 
-def _bound(more: Sequence[tuple[float, Option]], left: _Left) -> float:
+def _bound(more: Sequence[tuple[float, Option]], left: _Budgets) -> float:
     """At least what these could save together: parts of them fill each of the budgets."""
     by_bytes = _filled([(ms, one.bytes) for ms, one in more], left.bytes)
     return min(by_bytes, _filled([(ms, one.build_s) for ms, one in more], left.build_s))

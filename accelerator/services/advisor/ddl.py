@@ -78,7 +78,9 @@ def advised(
     return found
 
 
-def kept(services: Services, table: tuple[str, ...] | None) -> list[tuple[Advice, Recommendation]]:
+def current(
+    services: Services, table: tuple[str, ...] | None
+) -> list[tuple[Advice, Recommendation]]:
     """What is advised now for a table, or for all; errors as `advised` has them."""
     return newest(read(services.store.files), table_uuid(services, table))
 
@@ -101,7 +103,7 @@ def show(statement: ShowRecommendations, services: Services) -> Rows:
     """
     done, buildable = Done(services, services.store.registry()), Buildable(services)
     made: datetime | None = None
-    for advice, one in kept(services, statement.table):
+    for advice, one in current(services, statement.table):
         is_open = done.status(one) == OPEN
         if is_open and not buildable.advised(partial(needs_spark, services, one), one.gain_ms):
             made = advice.made

@@ -184,16 +184,16 @@ class Results:
         auto = {one.artifact_id for one in self._dropped_by_advice if one.by == "auto"}
         digests = self._digests(auto - self._live.keys())
         if digests:
-            others = [one for id, one in self._live.items() if id not in self._made_by_itself]
+            others = [one for id, one in self._live.items() if id not in self._created_by_advisor]
             found |= {o.id for o in others if record_digest(self._services, o) in digests}
         return frozenset(found)
 
     def own(self) -> frozenset[str]:
         """The ids of cubes and indexes that the advisor made by itself and no person altered."""
-        return (self._made_by_itself & self._live.keys()) - self.ledger.acted("altered").keys()
+        return (self._created_by_advisor & self._live.keys()) - self.ledger.acted("altered").keys()
 
     @cached_property
-    def _made_by_itself(self) -> frozenset[str]:
+    def _created_by_advisor(self) -> frozenset[str]:
         every = self.ledger.entries
         return frozenset(one.artifact_id for one in every if one.creates and one.by == "auto")
 

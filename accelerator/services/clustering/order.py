@@ -92,7 +92,7 @@ class Order(Struct, frozen=True):
             return ()
         try:
             pairs = zip(self.keys, stored.bounds, strict=True)
-            return tuple(Ranking.kept(key.ranked_as, bounds) for key, bounds in pairs)
+            return tuple(Ranking.from_json(key.ranked_as, bounds) for key, bounds in pairs)
         except UNFIT:
             return ()
 

@@ -51,7 +51,7 @@ class Ranking(Struct, frozen=True):
         return cls(type_, values, below.astype(np.int64))
 
     @classmethod
-    def kept(cls, type_: str, told: Any) -> Ranking:
+    def from_json(cls, type_: str, told: Any) -> Ranking:
         """That which `to_json` has told, for a type of the same domain.
 
         ValueError, KeyError, TypeError for anything else.

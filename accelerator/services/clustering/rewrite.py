@@ -46,9 +46,6 @@ class NewFiles(Struct, frozen=True):
     rows: int
 
 
-NOTHING = NewFiles(0, 0, 0)
-
-
 def data_location(pinned: PinnedTable) -> str:
     """The folder of the table's data files."""
     known = (pinned.properties.get(name) for name in DATA_PATHS)

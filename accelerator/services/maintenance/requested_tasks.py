@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,7 +25,6 @@ from accelerator.store.journals.run import FinishedRun
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
 
-Action = Literal["refresh", "compact", "vacuum", "analyze"]
 VACUUM, ANALYZE = "vacuum-", "analyze-"
 """What keys of claims begin with, before the uuid of a table."""
 _LOOK_S, _KEEP_S = 0.2, 1.0

@@ -22,17 +22,17 @@ def set_cube(statement: SetCubeRefresh, services: Services) -> list[dict[str, An
     """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
     version = services.store.change_cube(statement.name, refresh=statement.when)
     user_changes.note(services, "altered", version.cubes[statement.name])
-    return [{"cube": statement.name, "refresh": _told(statement.when, services)}]
+    return [{"cube": statement.name, "refresh": _schedule_text(statement.when, services)}]
 
 
 def set_index(statement: SetIndexRefresh, services: Services) -> list[dict[str, Any]]:
     """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
     version = services.store.change_index(statement.name, refresh=statement.when)
     user_changes.note(services, "altered", version.indexes[statement.name])
-    return [{"index": statement.name, "refresh": _told(statement.when, services)}]
+    return [{"index": statement.name, "refresh": _schedule_text(statement.when, services)}]
 
 
-def _told(said: str | None, services: Services) -> str:
+def _schedule_text(said: str | None, services: Services) -> str:
     """When it's refreshed: as was said, else as the setting says."""
     return refresh_schedule.of(said, services.config.refresh).text
 
@@ -45,7 +45,7 @@ class Shown:
 
     def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
         """When it's refreshed, its last run, and how far a run is that goes on."""
-        row: dict[str, Any] = {"refresh": _told(record.refresh, self._services)}
+        row: dict[str, Any] = {"refresh": _schedule_text(record.refresh, self._services)}
         found = self._known.get(key_of(record), TaskRuns())
         if found.last is not None:
             row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}

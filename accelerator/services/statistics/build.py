@@ -37,9 +37,9 @@ from accelerator.services.statistics.read import (
     TYPE,
     VERSION,
     TableSketches,
-    kept,
     opened,
     stored,
+    stored_sketches,
 )
 from accelerator.services.statistics.scan import columns_of, sketch
 from accelerator.services.statistics.sketches.column import ColumnSketches, SketchedColumn
@@ -117,7 +117,7 @@ def build(
     live = pinned.live_files()
     done = BuiltStatistics(pinned.facts.name, pinned.snapshot.snapshot_id, files=len(live))
     done.columns, done.notes = [one.name for one in columns], notes
-    known = kept(pinned, columns)
+    known = stored_sketches(pinned, columns)
     done.notes += known.passed_over
     parts = _parts(pin, pinned, columns, known, done.notes)
     if not parts:

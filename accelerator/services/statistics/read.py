@@ -81,13 +81,8 @@ def content(read: Read, blob: PuffinBlob) -> bytes:
     return decompressed(stored(read, blob), blob.codec or "null", BLOB_MAX)
 
 
-def kept(
-    pinned: PinnedTable, columns: Collection[SketchedColumn], *, without: Collection[int] = ()
-) -> TableSketches:
-    """The sketches of these columns, where they are of the type and layout that it has now.
-
-    Of snapshots whose ids are in `without` none is taken.
-    """
+def stored_sketches(pinned: PinnedTable, columns: Collection[SketchedColumn]) -> TableSketches:
+    """Returns the sketches of these columns if they are of the type and layout that it has now."""
     found, wanted = TableSketches(), {one.field_id: one for one in columns}
     opened_files = 0
     for file in sketch_files(pinned.metadata, pinned.snapshot):
@@ -96,7 +91,7 @@ def kept(
             for number, one in wanted.items()
             if number not in found.columns and _is_ours(file.properties.get(number), one)
         }
-        if not due or file.snapshot_id in without:
+        if not due:
             continue
         if opened_files == _FILES_MAX:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accelerator.iceberg import PinnedTable
-from accelerator.services.statistics.read import ReadSketches, kept
+from accelerator.services.statistics.read import ReadSketches, stored_sketches
 from accelerator.services.statistics.scan import columns_of
 from accelerator.services.statistics.sketches.column import as_texts
 
@@ -14,9 +14,9 @@ _SHOWN = 10
 
 
 def shown(pinned: PinnedTable) -> dict[int, dict[str, Any]]:
-    """Of each column what its sketches tell, by field id, and what was passed over in all rows."""
+    """Returns each column's figures by field id, and in all rows what was skipped."""
     columns, _ = columns_of(pinned)
-    found = kept(pinned, columns)
+    found = stored_sketches(pinned, columns)
     notes = {"sketch_notes": found.passed_over} if found.passed_over else {}
     rows = {}
     for column in columns:

@@ -95,7 +95,7 @@ def vacuum(
         gone = served.gone if scope.dry_run else ()
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
-            _end_left(services.store, table.facts.uuid)
+            _drop_abandoned(services.store, table.facts.uuid)
         gone_keys = _forget(services, check) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(
@@ -117,18 +117,18 @@ def vacuum(
     return report
 
 
-def _end_left(store: Store, table_uuid: str) -> None:
+def _drop_abandoned(store: Store, table_uuid: str) -> None:
     """Drops the cubes and indexes of a table whose replacing was stopped a day ago."""
     registry, before = store.registry(fresh=True), time.time() * 1000 - _LEFT_MS
 
-    def is_left(record: CubeRecord | IndexRecord) -> bool:
+    def is_abandoned(record: CubeRecord | IndexRecord) -> bool:
         is_old = record.name.endswith(BESIDE) and record.created_ms < before
         return is_old and record.table_uuid == table_uuid
 
-    for cube in filter(is_left, registry.cubes.values()):
+    for cube in filter(is_abandoned, registry.cubes.values()):
         with suppress(CubeNotFoundError):
             store.drop_cube(cube.name, cube_id=cube.id)
-    for index in filter(is_left, registry.indexes.values()):
+    for index in filter(is_abandoned, registry.indexes.values()):
         with suppress(IndexNotFoundError):
             store.drop_index(index.name)
 

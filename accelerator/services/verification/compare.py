@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from accelerator.common.records.as_dict import as_dict
 from accelerator.common.statement_metrics import Metrics
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.planning.plans import Doubt, Plan
@@ -81,19 +82,11 @@ class Verification(Struct, frozen=True):
         return FORM_OF[Verify].table(self.row())
 
     def row(self) -> dict[str, object]:
-        """As VERIFY answers."""
-        return {
-            "equal": self.equal,
-            "rewritten": self.rewritten,
-            "rows": self.rows,
+        """Returns the row that VERIFY answers."""
+        return as_dict(self) | {
             "differences": "; ".join(self.differences) or None,
-            "accelerated_ms": self.accelerated_ms,
-            "plain_ms": self.plain_ms,
-            "fallback": self.fallback,
             "estimates": ", ".join(self.estimates) or None,
-            "undecided": self.undecided,
             "disabled": ", ".join(self.disabled) or None,
-            "unattributed": self.unattributed,
         }
 
 

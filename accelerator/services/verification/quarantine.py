@@ -65,12 +65,12 @@ def culprits(queries: Queries, wrong: Wrong) -> Culprits:
         return Culprits(unknown=f"More than {_SUSPECTS_MAX} cubes and indexes may have a part.")
     every = registry.building
     try:
-        return _told(queries, wrong, suspects, every)
+        return _culprits(queries, wrong, suspects, every)
     except _ChangedError:
         return Culprits(unknown="The tables have changed meanwhile.")
 
 
-def _told(
+def _culprits(
     queries: Queries, wrong: Wrong, suspects: Sequence[Artifact], every: frozenset[str]
 ) -> Culprits:
     """By answers without any of them, with one alone, and without one."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, constant_text, spark, told
+from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, constant_text, spark, with_kind
 from rewrite.dialects.trino.dates import whole
 from rewrite.dialects.value_kinds import ELEMENT, Kind, Meaning
 
@@ -191,7 +191,7 @@ def _listagg(node: exp.Expr, context: Context) -> exp.Expression:
     between = "" if separator is None else constant_text(separator, "text between")
     keys = exp.Order(expressions=[one.copy() for one in order.expressions])
     call = spark("LISTAGG(:s, :b)", "string", s=order.this, b=between)
-    return told(exp.WithinGroup(this=call, expression=keys), "string")
+    return with_kind(exp.WithinGroup(this=call, expression=keys), "string")
 
 
 def _array(node: exp.Expr, _: Context) -> exp.Expression | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from rewrite.dialects.value_kinds import KIND, Kind
+from rewrite.dialects.rule import with_kind
+from rewrite.dialects.value_kinds import Kind
 
 _DATES = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY")
 _CLOCK = ("HOUR", "MINUTE", "SECOND")
@@ -87,7 +88,7 @@ def rounded(node: exp.Expr, digits: int | None) -> exp.Expression:
 def _less(node: exp.Expr, minutes: exp.Expr, seconds: exp.Expr) -> exp.Expression:
     zero = exp.Literal.number(0)
     left = _call("MAKE_DT_INTERVAL", "other", zero, zero, minutes, seconds)
-    return _told(exp.paren(exp.Sub(this=node.copy(), expression=left)), "local")
+    return with_kind(exp.paren(exp.Sub(this=node.copy(), expression=left)), "local")
 
 
 def added(
@@ -100,7 +101,7 @@ def added(
         return None
     factor, own = _ADDED[unit]
     moved = exp.Add(this=node.copy(), expression=_interval(str(count * factor), own))
-    return _told(exp.paren(moved), kind or "other")
+    return with_kind(exp.paren(moved), kind or "other")
 
 
 def days_between(later: exp.Expr, earlier: exp.Expr) -> exp.Expression:
@@ -154,10 +155,4 @@ def _cast(node: exp.Expr, type_: str) -> exp.Expression:
 
 def _call(name: str, kind: Kind, *operands: exp.Expr) -> exp.Expression:
     found = exp.Anonymous(this=name, expressions=[one.copy() for one in operands])
-    return _told(found, kind)
-
-
-def _told(node: exp.Expression, kind: Kind) -> exp.Expression:
-    """The same, with its kind beside it: what stands over it may ask."""
-    node.meta[KIND] = kind
-    return node
+    return with_kind(found, kind)

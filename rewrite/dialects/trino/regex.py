@@ -36,7 +36,7 @@ class Pattern(Struct, frozen=True):
     may_be_empty: bool
 
 
-class _NotKnownError(Exception):
+class _UnsureError(Exception):
     pass
 
 
@@ -51,7 +51,7 @@ def java_pattern(pattern: str) -> Pattern | None:
     reader = _TrinoPatternReader(pattern)
     try:
         empty = reader.alternatives(sure=True)
-    except _NotKnownError:
+    except _UnsureError:
         return None
     if reader.at < len(pattern):
         return None
@@ -69,7 +69,7 @@ class _TrinoPatternReader:
     def _next(self) -> str:
         return self._pattern[self.at : self.at + 1]
 
-    def _taken(self, text: str) -> bool:
+    def _skip(self, text: str) -> bool:
         there = self._pattern.startswith(text, self.at)
         self.at += len(text) if there else 0
         return there
@@ -79,7 +79,7 @@ class _TrinoPatternReader:
         first = len(self.groups)
         empty = self._sequence(sure)
         several = False
-        while self._taken("|"):
+        while self._skip("|"):
             self.written.append("|")
             several = True
             empty = self._sequence(sure=False) or empty
@@ -115,22 +115,22 @@ class _TrinoPatternReader:
             self.written.append("^" if one == "^" else _END)
             return False, True
         elif one in _SPECIAL:
-            raise _NotKnownError
+            raise _UnsureError
         else:
             self.written.append(one)
         return True, False
 
     def _group(self, sure: bool) -> None:
-        if self._taken("?:"):
+        if self._skip("?:"):
             self.written.append("(?:")
         elif self._next == "?":
-            raise _NotKnownError
+            raise _UnsureError
         else:
             self.written.append("(")
             self.groups.append(sure)
         self._empty = self.alternatives(sure=sure)
-        if not self._taken(")"):
-            raise _NotKnownError
+        if not self._skip(")"):
+            raise _UnsureError
         self.written.append(")")
 
     def _quantifier(self, quantifiable: bool, piece_empty: bool, *, has_groups: bool) -> int:
@@ -147,31 +147,31 @@ class _TrinoPatternReader:
         else:
             return 1
         if not quantifiable or not least <= most <= _REPEATED_MAX or most == 0:
-            raise _NotKnownError
+            raise _UnsureError
         # A group of the last time round, and one that matches nothing, are seen differently.
         if most > 1 and (piece_empty or has_groups):
-            raise _NotKnownError
+            raise _UnsureError
         self.written.append(text)
-        if self._taken("?"):
+        if self._skip("?"):
             self.written.append("?")
         if self._next and self._next in "?*+{":
-            raise _NotKnownError
+            raise _UnsureError
         return least
 
     def _escape(self) -> None:
         one = self._next
         known = one and (one in _CLASSES or one in _CONTROLS or one in _ESCAPED)
         if not known:
-            raise _NotKnownError
+            raise _UnsureError
         self.at += 1
         self.written.append(f"\\{one}" if one not in " _" else one)
 
     def _class(self) -> None:
         self.written.append("[")
-        if self._taken("^"):
+        if self._skip("^"):
             self.written.append("^")
         members = 0
-        while not self._taken("]"):
+        while not self._skip("]"):
             self._begun = members == 0
             first = self._member()
             self._begun = False
@@ -181,9 +181,9 @@ class _TrinoPatternReader:
                 self.written.append("-")
                 last = self._member()
                 if first is None or last is None or first > last:
-                    raise _NotKnownError
+                    raise _UnsureError
         if not members:
-            raise _NotKnownError
+            raise _UnsureError
         self.written.append("]")
 
     def _member(self) -> str | None:
@@ -194,7 +194,7 @@ class _TrinoPatternReader:
             self.written.append("\\-")
             return None
         if not one or one in "[]&^-":
-            raise _NotKnownError
+            raise _UnsureError
         if one == "\\":
             self.at += 1
             escaped = self._next

@@ -51,7 +51,7 @@ def decimals(tokens: Sequence[Token]) -> frozenset[int]:
     )
 
 
-def _known(found: exp.Expression | None) -> exp.Expression:
+def _checked(found: exp.Expression | None) -> exp.Expression:
     if found is None:
         raise UnsureMeaningError(
             "it's known of dates, and of times without a zone, alone",
@@ -185,7 +185,7 @@ def _extract(node: exp.Expr, context: Context) -> exp.Expression | None:
     operand, part = node.args["expression"], node.name.upper()
     rule = _PARTS_OF_TIMES.get(part)
     if rule is not None:
-        return _known(rule(*_timed(operand, context)))
+        return _checked(rule(*_timed(operand, context)))
     if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
         node.set("expression", moments.wall(operand, context))
     return None
@@ -210,7 +210,7 @@ def _trunc(node: exp.Expr, context: Context) -> exp.Expression | None:
         return moments.truncated(operand, unit.name.upper(), context)
     if not times.is_timed(kind):
         return None
-    return _known(times.truncated(operand, kind, unit.name.upper()))
+    return _checked(times.truncated(operand, kind, unit.name.upper()))
 
 
 def _moved(node: exp.Expr, context: Context) -> exp.Expression | None:
@@ -246,7 +246,7 @@ def _date_add(node: exp.Expr, context: Context) -> exp.Expression:
     operand, number = node.args["this"], node.args["expression"]
     if context.of(operand) == "moment":
         return moments.added(operand, _unit(node), number, context)
-    return _known(times.added(operand, context.of(operand), _unit(node), number))
+    return _checked(times.added(operand, context.of(operand), _unit(node), number))
 
 
 def _date_diff(node: exp.Expr, context: Context) -> exp.Expression:
@@ -273,10 +273,10 @@ def _unit(node: exp.Expr) -> str:
 
 
 def _of_time(rule: Callable[[exp.Expr, Kind | None], exp.Expression | None]) -> Rule:
-    def found(node: exp.Expr, context: Context) -> exp.Expression:
-        return _known(rule(*_timed(node.args["this"], context)))
+    def translate(node: exp.Expr, context: Context) -> exp.Expression:
+        return _checked(rule(*_timed(node.args["this"], context)))
 
-    return found
+    return translate
 
 
 def _date(node: exp.Expr, context: Context) -> exp.Expression:
@@ -374,11 +374,11 @@ def _year_of_week(node: exp.Expr, kind: Kind | None) -> exp.Expression | None:
 
 
 def _yow(node: exp.Expr, context: Context) -> exp.Expression:
-    return _known(_year_of_week(*_timed(node.expressions[0], context)))
+    return _checked(_year_of_week(*_timed(node.expressions[0], context)))
 
 
 def _day_of_week(node: exp.Expr, context: Context) -> exp.Expression:
-    return _known(times.day_of_week(*_timed(node.expressions[0], context)))
+    return _checked(times.day_of_week(*_timed(node.expressions[0], context)))
 
 
 _FUNCTIONS: Mapping[str, tuple[int, Callable[[exp.Expr, Context], exp.Expression]]] = {

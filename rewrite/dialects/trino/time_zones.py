@@ -37,8 +37,8 @@ class Zones:
         `engine` is the zone that Spark's functions go by; None if it's the session's.
         """
         self._kinds = kinds
-        self.session = None if session is None else known_zone(session) or session
-        self.engine = self.session if engine is None else known_zone(engine) or engine
+        self.session = None if session is None else zone_named(session) or session
+        self.engine = self.session if engine is None else zone_named(engine) or engine
         self.foreign: set[str] = set()
 
     def note(self, zone: str) -> None:
@@ -56,7 +56,7 @@ class Zones:
             return None
         if isinstance(node, exp.Var):  # a constant that is translated already
             found = _CONSTANT.fullmatch(node.name)
-            return None if found is None else known_zone(found[1]) if found[1] else self.session
+            return None if found is None else zone_named(found[1]) if found[1] else self.session
         if isinstance(node, exp.AtTimeZone):
             return _named(node.args.get("zone"))
         if isinstance(node, exp.UnixToTime):
@@ -71,7 +71,7 @@ class Zones:
         if isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.TIMESTAMPTZ:
             if isinstance(node.this, exp.Literal) and node.this.is_string:
                 found = _CONSTANT.fullmatch(f"TIMESTAMP '{node.this.name}'")
-                return None if found is None else known_zone(found[1]) if found[1] else self.session
+                return None if found is None else zone_named(found[1]) if found[1] else self.session
             of_local = self._kinds.of(node.this) in ("date", "local")
             return self.session if of_local else None
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
@@ -96,10 +96,10 @@ class Zones:
 
 
 def _named(node: exp.Expr | None) -> str | None:
-    return known_zone(node.name) if isinstance(node, exp.Literal) else None
+    return zone_named(node.name) if isinstance(node, exp.Literal) else None
 
 
-def known_zone(name: str) -> str | None:
+def zone_named(name: str) -> str | None:
     """A time zone as Java has it: UTC, an offset like +01:00, or a name; None for what is none.
 
     >>> known_zone("Europe/Berlin"), known_zone("utc"), known_zone("Nowhere/City")

@@ -11,9 +11,9 @@ import re
 
 from sqlglot import exp
 
-from rewrite.dialects.rule import Context, UnsureMeaningError, spark, told
+from rewrite.dialects.rule import Context, UnsureMeaningError, spark, with_kind
 from rewrite.dialects.trino import dates as times
-from rewrite.dialects.trino.time_zones import UTC, has_midnight_twice, is_steady, known_zone
+from rewrite.dialects.trino.time_zones import UTC, has_midnight_twice, is_steady, zone_named
 
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _DAY = 86_400_000_000
@@ -238,8 +238,8 @@ def _by_clock(node: exp.Expr, unit: str, count: int, context: Context) -> exp.Ex
         number, own = count * (7 if unit == "WEEK" else 1), "DAY"
     found = exp.paren(exp.Add(this=clock, expression=_interval(number, own)))
     if zone:
-        return moment(told(found, "local"), zone, context)
-    return told(found, "moment", context.zones.of(node))
+        return moment(with_kind(found, "local"), zone, context)
+    return with_kind(found, "moment", context.zones.of(node))
 
 
 def _interval(number: int, unit: str) -> exp.Interval:
@@ -248,18 +248,18 @@ def _interval(number: int, unit: str) -> exp.Interval:
 
 def at_zone(node: exp.Expr, name: exp.Expr | None, context: Context) -> exp.Expression:
     """The same moment, shown in another zone; a time without one is of the session's."""
-    zone = known_zone(name.name) if isinstance(name, exp.Literal) and name.is_string else None
+    zone = zone_named(name.name) if isinstance(name, exp.Literal) and name.is_string else None
     if zone is None:
         raise UnsureMeaningError("only constant names of time zones are")
     context.zones.note(zone)
     kind = context.of(node)
     if kind == "local":
-        return told(of_session(node, context), "moment", zone)
+        return with_kind(of_session(node, context), "moment", zone)
     if kind != "moment":
         raise UnsureMeaningError(
             "it's known of times alone", "CAST it AS TIMESTAMP, or AS TIMESTAMP WITH TIME ZONE"
         )
-    return told(exp.paren(node.copy()), "moment", zone)
+    return with_kind(exp.paren(node.copy()), "moment", zone)
 
 
 def from_unix(node: exp.Expr, name: exp.Expr | None, context: Context) -> exp.Expression:
@@ -268,7 +268,7 @@ def from_unix(node: exp.Expr, name: exp.Expr | None, context: Context) -> exp.Ex
         raise UnsureMeaningError("only whole seconds are", "CAST it AS BIGINT")
     zone = context.zones.session
     if name is not None:
-        zone = known_zone(name.name) if isinstance(name, exp.Literal) else None
+        zone = zone_named(name.name) if isinstance(name, exp.Literal) else None
         if zone is None:
             raise UnsureMeaningError("only constant names of time zones are")
         context.zones.note(zone)

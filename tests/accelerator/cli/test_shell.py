@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from accelerator.cli import pager
 from accelerator.cli.shell import history
 from accelerator.cli.shell.completion import CompletionNames, Words
-from accelerator.cli.shell.history import KeptHistory, history_file
+from accelerator.cli.shell.history import ShellHistory, history_file
 from accelerator.cli.shell.shell import _without_vertical
 from accelerator.cli.terminal import without_ctrl_c
 from accelerator.errors import ConfigError
@@ -24,7 +24,7 @@ from rewrite.text.first_look import is_ended
 def test_history_is_bounded_and_for_its_owner_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(history, "ENTRIES_MAX", 3)
     file = tmp_path / "state" / "accelerator" / "history.jsonl"
-    kept = KeptHistory(file)
+    kept = ShellHistory(file)
     for number in range(8):
         kept.store_string(f"SELECT {number};\n-- ü\u2028")
     kept.store_string(" SELECT 'secret'")
@@ -32,7 +32,7 @@ def test_history_is_bounded_and_for_its_owner_alone(tmp_path, monkeypatch):
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     newest = [f"SELECT {number};\n-- ü\u2028" for number in (7, 6, 5)]
-    assert list(KeptHistory(file).load_history_strings()) == newest
+    assert list(ShellHistory(file).load_history_strings()) == newest
     assert len(file.read_text().splitlines()) == 3
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -40,8 +40,8 @@ def test_history_is_bounded_and_for_its_owner_alone(tmp_path, monkeypatch):
 def test_a_history_that_others_have_written_does_no_harm(tmp_path):
     file = tmp_path / "history.jsonl"
     file.write_bytes(b'\xff\xfe\n{"a": 1}\n"SELECT 1;"\n[' + b"[" * 5000 + b"\n")
-    assert list(KeptHistory(file).load_history_strings()) == ["SELECT 1;"]
-    nowhere = KeptHistory(file / "below" / "a file")
+    assert list(ShellHistory(file).load_history_strings()) == ["SELECT 1;"]
+    nowhere = ShellHistory(file / "below" / "a file")
     nowhere.store_string("SELECT 1;")
     assert list(nowhere.load_history_strings()) == []
 

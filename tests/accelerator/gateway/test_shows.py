@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyiceberg.types import IntegerType, NestedField, StructType
 
 import accelerator
 from accelerator.common.config.config import Config
@@ -21,6 +20,7 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError
 from accelerator.iceberg.spark_text.tables import is_masked
 from accelerator.iceberg.spark_text.types import simple
+from accelerator.iceberg.tables.metadata import NestedField, StructType
 from accelerator.query.catalog_statements import nodes
 from accelerator.query.catalog_statements.answer import answer
 from accelerator.query.catalog_statements.parse import parse
@@ -293,9 +293,9 @@ def test_an_error_inside_explain_and_describe_has_its_place(acc):
 
 
 def test_of_a_wide_struct_describe_shows_the_first_fields():
-    fields = [NestedField(one, f"f{one}", IntegerType(), required=False) for one in range(27)]
-    assert simple(StructType(*fields[:25])).endswith("f24:int>")
-    assert simple(StructType(*fields)).endswith("f24:int,... 2 more fields>")
+    fields = [NestedField(one, f"f{one}", "int") for one in range(27)]
+    assert simple(StructType(tuple(fields[:25]))).endswith("f24:int>")
+    assert simple(StructType(tuple(fields))).endswith("f24:int,... 2 more fields>")
 
 
 def test_a_property_with_a_secret_is_masked():

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import pytest
-from pyiceberg.types import (
-    IcebergType,
-    IntegerType,
+
+from accelerator.iceberg.tables.metadata import (
+    FieldType,
     ListType,
-    LongType,
     MapType,
     NestedField,
-    StringType,
     StructType,
 )
-
 from accelerator.iceberg.tables.schema import layout, spark_type
 
 
 def _struct(field_id: int = 2, *, required: bool = False, default: int | None = None) -> StructType:
     inner = NestedField(
-        field_id, "a", IntegerType(), required=required, initial_default=default, doc="words"
+        field_id, "a", "int", required=required, initial_default=default, doc="words"
     )
-    return StructType(inner)
+    return StructType((inner,))
 
 
-def _layout(kind: IcebergType, default: object = None) -> str:
+def _layout(kind: FieldType, default: object = None) -> str:
     return layout(NestedField(1, "c", kind, required=False, initial_default=default))
 
 
 def test_a_plain_column_has_none() -> None:
-    assert _layout(IntegerType()) == ""
-    assert layout(NestedField(1, "c", LongType(), required=True, doc="words")) == ""
+    assert _layout("int") == ""
+    assert layout(NestedField(1, "c", "long", required=True, doc="words")) == ""
 
 
 def test_defaults_tell_columns_apart() -> None:
-    found = {_layout(StringType(), given) for given in (None, "", "None", "1", "a 'b'")}
+    found = {_layout("string", given) for given in (None, "", "None", "1", "a 'b'")}
     assert len(found) == 5
 
 
@@ -43,9 +40,9 @@ def test_defaults_tell_columns_apart() -> None:
     [
         lambda kind: kind,
         lambda kind: ListType(8, kind, element_required=False),
-        lambda kind: MapType(8, StringType(), 9, kind, value_required=False),
-        lambda kind: MapType(8, kind, 9, StringType(), value_required=False),
-        lambda kind: StructType(NestedField(8, "s", kind, required=False)),
+        lambda kind: MapType(8, "string", 9, kind, value_required=False),
+        lambda kind: MapType(8, kind, 9, "string", value_required=False),
+        lambda kind: StructType((NestedField(8, "s", kind, required=False),)),
     ],
 )
 def test_what_is_inside_counts_at_any_depth(wrapped) -> None:
@@ -55,13 +52,13 @@ def test_what_is_inside_counts_at_any_depth(wrapped) -> None:
 
 
 def test_ids_and_nullability_of_elements_count() -> None:
-    kinds: list[IcebergType] = [
-        ListType(element_id, IntegerType(), element_required=required)
+    kinds: list[FieldType] = [
+        ListType(element_id, "int", element_required=required)
         for element_id in (2, 3)
         for required in (False, True)
     ]
     kinds += [
-        MapType(key, StringType(), value, IntegerType(), value_required=required)
+        MapType(key, "string", value, "int", value_required=required)
         for key, value in ((2, 3), (4, 3), (2, 4))
         for required in (False, True)
     ]

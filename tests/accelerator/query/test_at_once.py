@@ -119,11 +119,11 @@ def test_the_folder_knows_what_the_lake_knows(folder: Path) -> None:
     for tables in _both(folder):
         assert all(tables.is_absent(one) for one in absent), tables
         assert not any(tables.is_absent(one) for one in unsure), tables
-        known = tables.known(("shop", "sales"))
+        known = tables.find(("shop", "sales"))
         assert known is not None
         assert known.columns == ("store", "amount", "region")
         assert known.names == {"store", "amount", "region"}
-        assert tables.known(("shop", "salse")) is None
+        assert tables.find(("shop", "salse")) is None
         assert tables.near(("shop", "salse")) == ("shop.sales",)
         assert tables.near(("lake", "shop", "salse")) == ("lake.shop.sales",)
         assert tables.near(("stores",)) == ("shop.stores",)
@@ -161,7 +161,7 @@ def test_damaged_metadata_is_left_to_who_answers(tmp_path: Path, damage: str) ->
             "UPDATE iceberg_tables SET metadata_location = ?",
             ((tmp_path / "x.metadata.json").as_uri(),),
         )
-    assert FolderTables(folder / CATALOG_FILE, "lake").known(("shop", "sales")) is None
+    assert FolderTables(folder / CATALOG_FILE, "lake").find(("shop", "sales")) is None
     check_early(Config(warehouse=str(folder)), "SELECT regoin FROM shop.sales")
 
 
@@ -175,7 +175,7 @@ def test_fields_inside_columns_are_names(tmp_path: Path) -> None:
     path.write_text(json.dumps({"schemas": [old, new], "current-schema-id": 1}))
     with closing(sqlite3.connect(folder / CATALOG_FILE)) as connection, connection:
         connection.execute("UPDATE iceberg_tables SET metadata_location = ?", (path.as_uri(),))
-    known = FolderTables(folder / CATALOG_FILE, "lake").known(("shop", "sales"))
+    known = FolderTables(folder / CATALOG_FILE, "lake").find(("shop", "sales"))
     assert known is not None
     assert (known.columns, known.names) == (("now",), {"now", "inner", "gone"})
 

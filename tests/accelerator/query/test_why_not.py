@@ -9,6 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.iceberg.rows import float_edges
 from rewrite.reason import REASONS
 from tests.support.extent import sized
 from tests.support.statements import FOLDER, read
@@ -118,8 +119,9 @@ def test_why_rows_of_a_file_are_read(tmp_path) -> None:
         ("x > 0.5", "BOUNDS", "float_order"),
     ],
 )
-def test_the_index_that_would_help_has_its_ddl(acc, where, kind, code) -> None:
+def test_the_index_that_would_help_has_its_ddl(acc, monkeypatch, where, kind, code) -> None:
     """A floating dimension serves only whole, so that no cube is proposed for `x > 0.5`."""
+    monkeypatch.setattr(float_edges, "ROWS_MAX", 0)
     for outputs in ("*", "count(*)"):
         sql = f"SELECT {outputs} FROM lake.d.floats WHERE {where}"
         found = [row for row in acc.why_not(sql) if f"USING {kind} " in (row["ddl"] or "")]
@@ -130,7 +132,8 @@ def test_the_index_that_would_help_has_its_ddl(acc, where, kind, code) -> None:
     acc.query(f"DROP INDEX {name}")
 
 
-def test_doubles_stand_in_the_way_and_no_missing_cube(acc) -> None:
+def test_doubles_stand_in_the_way_and_no_missing_cube(acc, monkeypatch) -> None:
+    monkeypatch.setattr(float_edges, "ROWS_MAX", 0)
     sql = "SELECT sum(v) FROM lake.d.floats WHERE x > 0.5"
     row = acc.why_not(sql)[0]
     assert (row["code"], row["nearest"]) == ("float_order", True)

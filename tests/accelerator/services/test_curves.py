@@ -113,7 +113,7 @@ def test_ranks_are_shares_of_rows() -> None:
 
 def kept(ranking: Ranking, type_: str) -> Ranking:
     """As it comes back from a table's property."""
-    return Ranking.kept(type_, json.loads(json.dumps(ranking.to_json())))
+    return Ranking.from_json(type_, json.loads(json.dumps(ranking.to_json())))
 
 
 @pytest.mark.parametrize("type_", VALUES)
@@ -178,7 +178,7 @@ def test_what_is_not_bounds(told: Any) -> None:
 @pytest.mark.parametrize("below", [[0, 2**62], [0, 2**63 - 1], [2**50, 2**50]])
 def test_ranks_of_counts_that_no_sample_has(below: list[int]) -> None:
     """A table's property may say anything: what is multiplied doesn't wrap."""
-    ranking = Ranking.kept("bigint", {"domain": "int64", "values": ["5"], "below": below})
+    ranking = Ranking.from_json("bigint", {"domain": "int64", "values": ["5"], "below": below})
     ranks = ranking.ranks(pa.array([None, 4, 5, 6]), 16)
     assert ranks.tolist() == sorted(ranks.tolist())
     assert ranks[-1] == (1 << 16) - 1  # as many rows as there are stand below it

@@ -162,3 +162,42 @@ def test_a_location_that_is_not_believed_is_read_by_pyiceberg(
         (why,) = _beside(acc, "SELECT k, sum(v) AS s FROM d.flat GROUP BY k")
         assert (why["table"], why["code"]) == ("d.flat", "location_refused")
         assert "contains files of the accelerator" in why["reason"]
+
+
+def test_a_tables_metadata_is_parsed_once_and_its_credentials_are_the_newest(
+    tmp_path: Path, no_java: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerator.iceberg.catalogs import rest
+
+    parsed: list[object] = []
+    whole = rest.TableResponse.model_validate_json
+
+    def counted(content: bytes) -> Any:
+        parsed.append(content)
+        return whole(content)
+
+    monkeypatch.setattr(rest.TableResponse, "model_validate_json", counted)
+    catalog = _catalog(tmp_path, f"sqlite:///{tmp_path}/catalog.db")
+    server = RestCatalogServer(catalog)
+    given = {"credential": CREDENTIAL}
+    with (
+        server.running(),
+        accelerator.open(
+            catalog_name="prod",
+            catalog_uri=server.uri,
+            catalog_properties=given,
+            store=str(tmp_path / "store"),
+        ) as acc,
+    ):
+        tokens = []
+        for _ in range(3):
+            server.vended += 1
+            pinned = acc.services.lake.pin().pinned(("d", "t"))
+            assert pinned is not None
+            tokens.append(pinned.io_properties["s3.session-token"])
+        assert len(set(tokens)) == 3 and len(parsed) == 1
+        catalog.load_table("d.t").append(_ROWS)
+        assert acc.query("SELECT count(*) AS n FROM d.t").fetchall() == [(6,)]
+        assert len(parsed) == 2
+        catalog.drop_table("d.t")
+        assert acc.services.lake.pin().pinned(("d", "t")) is None

@@ -17,7 +17,7 @@ from accelerator.common.config.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway import serving
 from accelerator.gateway.access.grants import UserAccess
-from accelerator.gateway.catalog import Given, Metadata
+from accelerator.gateway.catalog import GatewayFacts, Metadata
 from accelerator.gateway.monitoring.kill import StatementNotFoundError
 from accelerator.gateway.trino import errors
 from accelerator.gateway.trino.errors import failure
@@ -78,7 +78,7 @@ def test_what_is_understood(session: Accelerator, tool: str) -> None:
             _understood(session, metadata, client, one["sql"])
             told = ""
         except AcceleratorError as error:
-            told = failure(errors.told(error))["errorName"]
+            told = failure(errors.trino_error(error))["errorName"]
         if not _is_as_expected(one, told):
             wrong.append((one["sql"], told))
     assert not wrong
@@ -99,10 +99,10 @@ def _understood(session: Accelerator, metadata: Metadata, client: ClientContext,
         asked = nodes.RunStatement(asked.sql)
     sees = UserAccess.all().sees
     if isinstance(asked, nodes.RunStatement):
-        if metadata.answer(asked, _ASKS, sees, Given(), _anybody) is None:
+        if metadata.answer(asked, _ASKS, sees, GatewayFacts(), _anybody) is None:
             session.queries.read(asked.sql, "trino", client)
     elif not isinstance(asked, nodes.OfSession):
-        assert metadata.answer(asked, _ASKS, sees, Given(), _anybody) is not None
+        assert metadata.answer(asked, _ASKS, sees, GatewayFacts(), _anybody) is not None
 
 
 def _anybody(full: tuple[str, str, str]) -> None:

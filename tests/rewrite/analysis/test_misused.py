@@ -16,11 +16,11 @@ _KNOWN = LakeNames(
 
 
 class _Tables:
-    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
+    def find(self, parts: tuple[str, ...]) -> LakeNames | None:
         return _KNOWN if parts[-1] in ("sales", "empty") else None
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:
-        return self.known(parts) is None
+        return self.find(parts) is None
 
     def near(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         del parts

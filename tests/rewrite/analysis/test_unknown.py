@@ -15,7 +15,7 @@ _TABLES = {
 class _Some:
     """Two tables, and one of which nothing is known."""
 
-    def known(self, parts: tuple[str, ...]) -> LakeNames | None:
+    def find(self, parts: tuple[str, ...]) -> LakeNames | None:
         return _TABLES.get(parts)
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:

@@ -28,9 +28,9 @@ class Section:
         self.values: Mapping[str, Any] = value
         for key in value if known else ():
             if key not in known:
-                self.check_known(key, known)
+                self.check_word(key, known)
 
-    def check_known(self, key: str, known: Collection[str]) -> None:
+    def check_word(self, key: str, known: Collection[str]) -> None:
         """ConfigError where the key isn't known."""
         if key not in known:
             near = closest(key, known)

@@ -108,7 +108,7 @@ class Users:
     def verify(self, name: str, password: str) -> User | None:
         """The user whose password that is; takes tens of milliseconds unless it's known of late."""
         entry = self._file.value.get(name)
-        if entry is not None and self._is_known(self._digest(entry, password)):
+        if entry is not None and self._is_cached(self._digest(entry, password)):
             return entry.user
         right = passwords.matches(passwords.nobodys() if entry is None else entry.stored, password)
         if entry is None or not right:
@@ -125,7 +125,7 @@ class Users:
         entry = self._file.value.get(name)
         asked = entry or _UserEntry(User(name[:_NAME_MAX]), passwords.nobodys())
         digest = self._digest(asked, password)
-        if entry is not None and self._is_known(digest):
+        if entry is not None and self._is_cached(digest):
             return entry.user
         wait = self._backoff.wait_s(asked.user.name, address)
         if wait > 0:
@@ -172,7 +172,7 @@ class Users:
             made.update(len(raw).to_bytes(8, "big") + raw)
         return made.digest()
 
-    def _is_known(self, digest: bytes) -> bool:
+    def _is_cached(self, digest: bytes) -> bool:
         until = self._known.get(digest)
         return until is not None and self._clock() < until
 

@@ -33,7 +33,7 @@ from accelerator.gateway.http.api.uploads import Uploads
 from accelerator.gateway.http.origins import HostError, OriginError
 from accelerator.gateway.http.web import HEADERS, Principal, gzipped
 from accelerator.gateway.statements.statement import WorkerError
-from accelerator.gateway.trino.errors import TrinoError, told
+from accelerator.gateway.trino.errors import TrinoError, trino_error
 from accelerator.gateway.workers.api import models as m
 from accelerator.gateway.workers.api.errors import MediaError, RequestError, RequestTimeoutError
 from accelerator.gateway.workers.messages import Header
@@ -116,9 +116,9 @@ class Api:
         gateway = self._gateway
         who = Who(user.name, user.roles, user.groups, "api")
         gateway.admission.passing(who)
-        path = _given(route.in_path, dict(asked.match_info), "path")
-        query = _given(route.query, _once(asked), "query")
-        headers = _given(route.headers, _headers(route, asked), "header")
+        path = _validated(route.in_path, dict(asked.match_info), "path")
+        query = _validated(route.query, _once(asked), "query")
+        headers = _validated(route.headers, _headers(route, asked), "header")
         if isinstance(path, m.RunPath):
             path = m.RunPath(run=self._started.newest(path.run))
         job: Header = {
@@ -136,11 +136,11 @@ class Api:
         elif route.sort == "start":
             body = await self._start(asked, route, who, job)
         else:
-            body = await self._told(job, who, _ANSWER_S)
+            body = await self._worker_answer(job, who, _ANSWER_S)
         self._decided(route, asked, user, allowed=True)
         return body
 
-    async def _told(self, job: Header, who: Who, limit_s: float | None) -> bytes:
+    async def _worker_answer(self, job: Header, who: Who, limit_s: float | None) -> bytes:
         """What a worker answers; WorkerError with what it says is wrong."""
         async with (
             self._gateway.admission.slot(who, passed=True, wait_max_s=_TURN_S),
@@ -161,9 +161,9 @@ class Api:
         if not self._gateway.access(user).may("write", table):  # before anything is read
             raise denied("write", table)
         _check_media(asked, ARROW)
-        async with self._uploads.taken(asked, user.name) as upload:
+        async with self._uploads.receive(asked, user.name) as upload:
             given = {"file": str(upload.file), "digest": upload.digest}
-            return await self._told(job | {"body": job["body"] | given}, who, None)
+            return await self._worker_answer(job | {"body": job["body"] | given}, who, None)
 
     async def _start(self, asked: web.Request, route: Route, who: Who, job: Header) -> bytes:
         """Starts the work in a process of its own; its run as it is then."""
@@ -171,7 +171,7 @@ class Api:
         body = await self._body(asked, route.body)
         run = await self._started.start(job | {"body": body.model_dump(by_alias=True)})
         found = job | {"call": "get_run", "path": {"run": run}}
-        return await self._told(found, who, _ANSWER_S)
+        return await self._worker_answer(found, who, _ANSWER_S)
 
     async def _body(self, asked: web.Request, model: type[_T]) -> _T:
         """The body as the model has it."""
@@ -230,7 +230,7 @@ def _error(error: BaseException) -> tuple[TrinoError, Mapping[str, str]]:
     if isinstance(error, WorkerError):
         return error.told, {}
     if isinstance(error, RateLimitedError | TooManyAttemptsError):
-        return told(error), {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
+        return trino_error(error), {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
     if isinstance(error, web.HTTPException):
         code = _CODES.get(error.status)
         if code is None:
@@ -239,7 +239,7 @@ def _error(error: BaseException) -> tuple[TrinoError, Mapping[str, str]]:
         return TrinoError(code, (error.text or error.reason).splitlines()[0]), kept
     if isinstance(error, TimeoutError):
         return TrinoError("statement_timeout", "the answer took too long"), {}
-    return told(error), {}
+    return trino_error(error), {}
 
 
 def _problem(found: TrinoError, headers: Mapping[str, str]) -> web.Response:
@@ -260,7 +260,7 @@ def _response(asked: web.Request, body: bytes, status: int = 200) -> web.Respons
     return gzipped(asked, made)
 
 
-def _given(model: type[_T], values: Mapping[str, Any], where: str) -> _T:
+def _validated(model: type[_T], values: Mapping[str, Any], where: str) -> _T:
     """The parameters as the model has them; RequestError."""
     try:
         return model.model_validate(values)

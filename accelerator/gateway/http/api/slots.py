@@ -20,7 +20,7 @@ class Slots:
         self._users: Counter[str] = Counter()
 
     @contextmanager
-    def taken(self, user: str) -> Iterator[None]:
+    def occupy(self, user: str) -> Iterator[None]:
         """A slot, as long as it's inside; BusyError if there is none for that user."""
         own, running = self._users[user], self._users.total()
         if own >= self._of_one:

@@ -36,7 +36,7 @@ class Started:
     async def start(self, job: Header) -> str:
         """Starts the work; the id of its run. What a worker refuses is raised, as WorkerError."""
         slot = ExitStack()
-        slot.enter_context(self._slots.taken(str(job["user"])))
+        slot.enter_context(self._slots.occupy(str(job["user"])))
         first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._run(job, first))
         task.add_done_callback(lambda _done: slot.close())
@@ -63,7 +63,7 @@ class Started:
             async with aclosing(self._pool.apart(job)) as frames:
                 async for frame in frames:
                     if frame.kind == "told":
-                        known = self._told(str(frame.header["run"]), known, first)
+                        known = self._note_run(str(frame.header["run"]), known, first)
                     elif frame.kind != "rows":
                         raise WorkerError(TrinoError.from_dict(frame.header.get("error")))
         except (AcceleratorError, OSError) as error:
@@ -75,7 +75,7 @@ class Started:
             if not first.done():
                 first.cancel()
 
-    def _told(self, run: str, before: str, first: asyncio.Future[str]) -> str:
+    def _note_run(self, run: str, before: str, first: asyncio.Future[str]) -> str:
         if not first.done():
             first.set_result(run)
         elif before and run != before:

@@ -49,7 +49,7 @@ class Uploads:
             Spill(folder, _PREFIX).close()
 
     @asynccontextmanager
-    async def taken(self, asked: web.Request, user: str) -> AsyncIterator[Upload]:
+    async def receive(self, asked: web.Request, user: str) -> AsyncIterator[Upload]:
         """The request's body, as long as it's inside.
 
         Raises:
@@ -61,7 +61,7 @@ class Uploads:
         """
         if asked.content_length is not None and asked.content_length > self._max:
             raise self._too_large()
-        with self._slots.taken(user):
+        with self._slots.occupy(user):
             with self._storing():
                 own = await asyncio.to_thread(Spill, self._folder, _PREFIX)
             try:

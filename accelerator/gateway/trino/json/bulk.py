@@ -42,7 +42,7 @@ class _Kernels:
         self.module: ModuleType | None = None
         self.days: Bytes = np.empty(0, np.uint8)
 
-    def wanted(self) -> ModuleType | None:
+    def if_ready(self) -> ModuleType | None:
         """The functions; None until they're there, which they will be soon."""
         if self.module is None:
             with self._lock:
@@ -71,7 +71,7 @@ def rows(batch: pa.RecordBatch, parametric: bool) -> memoryview | None:
     """The rows with commas between them; None where few rows, or no functions yet, are there."""
     if batch.num_rows < ROWS_MIN or not batch.num_columns:
         return None
-    kernels = KERNELS.wanted()
+    kernels = KERNELS.if_ready()
     return None if kernels is None else encoded(batch, parametric, kernels, KERNELS.days)
 
 

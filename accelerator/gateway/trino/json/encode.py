@@ -87,19 +87,19 @@ def _encoded(batch: pa.RecordBatch, parametric: bool) -> bytes | memoryview:
 
 
 def _by_arrow(batch: pa.RecordBatch, parametric: bool) -> memoryview:
-    with _told(", ".join(batch.schema.names)[:80]):
+    with _naming_column(", ".join(batch.schema.names)[:80]):
         found_in_bulk = bulk.rows(batch, parametric)
     if found_in_bulk is not None:
         return found_in_bulk
     pieces: list[pa.Array | str] = []
     between = "["
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        with _told(name):
+        with _naming_column(name):
             found = columns.json(column, parametric)
             pieces.extend((between + found.quote, found.array))
         between = found.quote + ","
     pieces.append(between[:-1] + "],")
-    with _told(", ".join(batch.schema.names)[:80]):
+    with _naming_column(", ".join(batch.schema.names)[:80]):
         rows = pc.binary_join_element_wise(*pieces, "")
     # The texts one behind the other, without the last comma: the array is new, thus no slice.
     return memoryview(rows.buffers()[2])[:-1]
@@ -108,7 +108,7 @@ def _by_arrow(batch: pa.RecordBatch, parametric: bool) -> memoryview:
 def _by_python(batch: pa.RecordBatch, parametric: bool) -> bytes:
     cells = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        with _told(name):
+        with _naming_column(name):
             cells.append(_cells(column, parametric))
     rows = zip(*cells, strict=True)
     return ",".join(["[" + ",".join(row) + "]" for row in rows]).encode()
@@ -130,7 +130,7 @@ def _cells(column: pa.Array, parametric: bool) -> list[str]:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _naming_column(name: str) -> Iterator[None]:
     """UnrepresentableError with the column's name for what Arrow raises."""
     try:
         yield

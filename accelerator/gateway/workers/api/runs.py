@@ -138,7 +138,7 @@ class RunsOf:
         parts = parts_of_id(path.run)
         if parts is None:
             raise _unknown()
-        found = self._known(*parts)
+        found = self._run_of(*parts)
         if not self._sees(parts[0], found.by):
             raise _unknown()
         return found
@@ -187,9 +187,9 @@ class RunsOf:
         return requested_tasks.analyze(self._services, pinned)
 
     def newest(self, key: str) -> m.RunModel | None:
-        """The run of that key that goes on now, or ended last; None where nothing is known."""
+        """Returns the key's run that goes on, or the last one that ended; None without any."""
         seen = self._claims.seen(key)
-        return None if seen is None else self._known(key, seen.epoch)
+        return None if seen is None else self._run_of(key, seen.epoch)
 
     def _running(self) -> Iterator[m.RunModel]:
         for key in self._claims.known_keys():
@@ -202,7 +202,7 @@ class RunsOf:
             if not self._claims.may_begin(key, seen):
                 yield self._seen(key, seen)
 
-    def _known(self, key: str, epoch: int) -> m.RunModel:
+    def _run_of(self, key: str, epoch: int) -> m.RunModel:
         entry = self._history.find(key, epoch)
         if entry is not None:
             return self._ended(entry)

@@ -7,7 +7,7 @@ Nothing here reads a data file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -142,18 +142,18 @@ class TablesOfUser:
                 m.PartitionedBy(
                     name=one.name,
                     source=pinned.schema.find_column_name(one.source_id) or "",
-                    transform=str(one.transform),
+                    transform=one.transform,
                 )
                 for one in metadata.spec().fields
             ],
             sorted_by=[
                 m.SortedBy(
                     source=pinned.schema.find_column_name(one.source_id) or "",
-                    transform=str(one.transform),
-                    direction=one.direction.value,
-                    nulls=one.null_order.value,
+                    transform=one.transform,
+                    direction=one.direction,
+                    nulls=one.null_order,
                 )
-                for one in _sorted_by(pinned)
+                for one in metadata.sort_fields()
             ],
             clustered_by=_clustered(pinned),
             sizes=m.SizesModel(
@@ -175,15 +175,14 @@ class TablesOfUser:
         begin, end, then = paging.by_place(len(known), page, of)
         items = []
         for one in known[begin:end]:
-            told = {} if one.summary is None else one.summary.additional_properties
             items.append(
                 m.Snapshot(
                     id=one.snapshot_id,
                     parent_id=one.parent_snapshot_id,
                     sequence_number=one.sequence_number,
                     committed=one.timestamp_ms,
-                    operation=None if one.summary is None else one.summary.operation.value,
-                    summary={key: masked_value(key, value) for key, value in told.items()},
+                    operation=one.operation,
+                    summary={key: masked_value(key, value) for key, value in one.figures.items()},
                     current=one.snapshot_id == pinned.metadata.current_snapshot_id,
                 )
             )
@@ -195,7 +194,7 @@ class TablesOfUser:
         items = [
             m.Ref(
                 name=name,
-                kind="branch" if one.snapshot_ref_type.value == "branch" else "tag",
+                kind=one.kind,
                 snapshot_id=one.snapshot_id,
                 max_ref_age_ms=one.max_ref_age_ms,
                 max_snapshot_age_ms=one.max_snapshot_age_ms,
@@ -334,13 +333,6 @@ def _of_state(what: str, pinned: PinnedTable) -> str:
 def _unknown(what: str) -> UnknownTableError:
     text = what if len(what) <= 300 else f"{what[:300]}…"
     return UnknownTableError(f"there is no {text}", hint="check the name")
-
-
-def _sorted_by(pinned: PinnedTable) -> Iterable[Any]:
-    metadata = pinned.metadata
-    orders = {one.order_id: one for one in metadata.sort_orders}
-    found = orders.get(metadata.default_sort_order_id)
-    return () if found is None else found.fields
 
 
 def _clustered(pinned: PinnedTable) -> m.Clustering | None:

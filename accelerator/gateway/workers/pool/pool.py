@@ -128,7 +128,7 @@ class _Isolation:
     def __init__(
         self, at_once: int, wait_max_s: float | None, made: Callable[[], Awaitable[Worker]]
     ) -> None:
-        self._made = made
+        self._start = made
         self._turns = Turns(_places(at_once), 1, wait_max_s=wait_max_s)
         self._idle: list[tuple[Worker, float]] = []
 
@@ -144,7 +144,7 @@ class _Isolation:
                 else:
                     worker = idle
             if worker is None:
-                worker = await self._made()
+                worker = await self._start()
             try:
                 yield worker
             finally:
@@ -237,10 +237,10 @@ class Pool:
         self._in_spark = Turns(
             self._free_in_spark, most, self._stopping_in_spark, wait_max_s=wait_s
         )
-        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, wait_s, lambda: self._made(alone=True))
-        self._long = _Isolation(_LONG_AT_ONCE, wait_s, lambda: self._made(alone=True))
-        self._dangerous = _Isolation(1, wait_s, lambda: self._made(alone=True))
-        self._with_spark = _Isolation(1, wait_s, lambda: self._made(spark=True, alone=True))
+        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, wait_s, lambda: self._start(alone=True))
+        self._long = _Isolation(_LONG_AT_ONCE, wait_s, lambda: self._start(alone=True))
+        self._dangerous = _Isolation(1, wait_s, lambda: self._start(alone=True))
+        self._with_spark = _Isolation(1, wait_s, lambda: self._start(spark=True, alone=True))
         self._groups = ControlGroups.opened(settings.cgroup)
         self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
@@ -252,7 +252,7 @@ class Pool:
     async def start(self) -> None:
         """Starts the workers; NoWorkerError where the first one can't open its session."""
         self._tasks = [asyncio.create_task(self._watch())]
-        first = await self._made()
+        first = await self._start()
         self._tasks.append(asyncio.create_task(self._keep(first)))
         self._tasks += [
             asyncio.create_task(self._keep(None)) for _ in range(self.settings.workers - 1)
@@ -361,7 +361,7 @@ class Pool:
         It has a Spark where one is asked for. WorkerLostError, NoWorkerError where there is none,
         or none any more.
         """
-        worker = await self._made(spark=spark or schedule.snapshots)
+        worker = await self._start(spark=spark or schedule.snapshots)
         try:
             self._number += 1
             order = {"op": "maintain", "schedule": as_dict(schedule)}
@@ -377,7 +377,7 @@ class Pool:
         One without Spark first, then one that has it, if it's needed. The worker ends with it.
         """
         for spark in (False, True):
-            worker = await self._made(spark=spark)
+            worker = await self._start(spark=spark)
             try:
                 self._number += 1
                 async with aclosing(worker.run(self._number, {"op": "run", "job": job})) as frames:
@@ -399,7 +399,7 @@ class Pool:
 
     def states(self) -> list[WorkerState]:
         """The workers that take statements."""
-        spark = _made_well(self._spark)
+        spark = _ready_worker(self._spark)
         every = [*self._workers, *([] if spark is None else [spark])]
         return [WorkerState(w.pid, w.spark, len(w.running), w.since) for w in every]
 
@@ -434,7 +434,7 @@ class Pool:
         return min(free, key=lambda one: taken[one] + len(one.stopping), default=None)
 
     def _free_in_spark(self, turns: Turns[str]) -> str | None:
-        worker = _made_well(self._spark)
+        worker = _ready_worker(self._spark)
         busy = turns.taken["any"] + (0 if worker is None else len(worker.stopping))
         return "any" if busy < self.settings.threads else None
 
@@ -443,16 +443,16 @@ class Pool:
         return sum(_is_of(order, user) for worker in self._workers for order in worker.stopping)
 
     def _stopping_in_spark(self, user: str) -> int:
-        worker = _made_well(self._spark)
+        worker = _ready_worker(self._spark)
         return 0 if worker is None else sum(_is_of(order, user) for order in worker.stopping)
 
     async def _spark_worker(self) -> Worker:
         """The one that may start Spark; made by the first who asks."""
         known = self._spark
-        if known is None or (known.done() and _made_well(known) is None):
+        if known is None or (known.done() and _ready_worker(known) is None):
             if known is not None and not known.cancelled() and known.exception() is None:
                 self._replaced(known.result())
-            known = self._spark = asyncio.create_task(self._made(spark=True))
+            known = self._spark = asyncio.create_task(self._start(spark=True))
         return await asyncio.shield(known)
 
     def _changed(self) -> None:
@@ -500,7 +500,7 @@ class Pool:
         while True:
             if worker is None:
                 try:
-                    worker = await self._made()
+                    worker = await self._start()
                 except (AcceleratorError, OSError) as error:
                     failures += 1
                     _log.error("no worker can be started: %s", error)
@@ -533,7 +533,7 @@ class Pool:
         overdue = "overdue" if worker.is_retired else "died"
         self.ends["silent" if worker.was_silent else overdue] += 1
 
-    async def _made(self, *, spark: bool = False, alone: bool = False) -> Worker:
+    async def _start(self, *, spark: bool = False, alone: bool = False) -> Worker:
         """A new worker; one that is `alone` runs one statement at a time, behind all others."""
         ledger = StatementLedger(self.settings.threads)
         pid, ours = await self._template.fork(ledger)
@@ -606,7 +606,7 @@ def _forget(worker: Worker) -> None:
 _BLAMED = (Fate.SUSPECT, Fate.CULPRIT)
 
 
-def _made_well(made: asyncio.Task[Worker] | None) -> Worker | None:
+def _ready_worker(made: asyncio.Task[Worker] | None) -> Worker | None:
     """The worker that was made, if it takes statements."""
     if made is None or not made.done() or made.cancelled() or made.exception() is not None:
         return None

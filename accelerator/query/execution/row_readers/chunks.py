@@ -107,7 +107,7 @@ class Pieces(ABC):
             more = more.append_column(column.name, passed.column(column.name))
         return more
 
-    def _given(self, rows: pa.Table) -> pa.Table:
+    def _conformed(self, rows: pa.Table) -> pa.Table:
         """Outputs `c0`, `c1`, … under their names, with Spark's types."""
         outputs = rows.select([f"c{i}" for i in range(len(self._types))])
         return conform(outputs, self._names, self._types)

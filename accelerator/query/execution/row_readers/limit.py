@@ -21,7 +21,7 @@ _ROWS = 500_000
 """A round reads at least so many rows before it leaves row groups to the next one."""
 
 
-class TakenRows(Pieces):
+class LimitedRows(Pieces):
     """One run of a plan with a limit and no order."""
 
     def pieces(self) -> Iterator[pa.Table]:
@@ -33,13 +33,13 @@ class TakenRows(Pieces):
             groups = self._next(groups_max, skip + left)
             if not groups:
                 return
-            passed, rows = self._taken(groups, skip, left)
+            passed, rows = self._passing_rows(groups, skip, left)
             skip = max(0, skip - passed)
             left -= rows.num_rows
             if left > 0:
                 self._check_bytes()
             if rows.num_rows:
-                piece = self._given(self._outputs(rows))
+                piece = self._conformed(self._outputs(rows))
                 self._round.begin(self._kept + piece.nbytes)
                 yield piece
             groups_max = min(2 * groups_max, _GROUPS_MAX)
@@ -56,7 +56,7 @@ class TakenRows(Pieces):
             rows += found[-1].rows
         return found
 
-    def _taken(self, groups: list[Group], skip: int, left: int) -> tuple[int, pa.Table]:
+    def _passing_rows(self, groups: list[Group], skip: int, left: int) -> tuple[int, pa.Table]:
         """How many rows of the groups pass, as far as it matters, and those that are wanted."""
         if self._block.conjuncts:
             passed = self._passing(groups, skip + left)

@@ -52,7 +52,7 @@ class SortedRows(Pieces):
             end = left.num_rows if first is None else self._before(left, first)
             self._round.begin(self._kept + left.nbytes)
             if end > skip:
-                yield self._given(left.slice(skip, end - skip))
+                yield self._conformed(left.slice(skip, end - skip))
             skip = max(0, skip - end)
             left = left.slice(end) if end < left.num_rows else None  # no slice keeps what has gone
             if first is None:

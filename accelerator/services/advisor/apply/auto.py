@@ -287,7 +287,7 @@ class AutoRun:
         """
         dropped = isinstance(error, CubeNotFoundError | IndexNotFoundError)
         dropped = dropped or self.making.is_in_bin(one.artifact_id)
-        kept = one.creates and (dropped or self.making.kept(one.artifact_id))
+        kept = one.creates and (dropped or self.making.settle(one.artifact_id))
         state: State = "done" if kept else "failed"
         self.recorder.write(_ended(one, state, reason=error.message, seconds=seconds))
 
@@ -330,7 +330,7 @@ class _Marked:
         """Runs a statement of ours; what is made is under the id that was written down."""
         if isinstance(statement, CreateCube | CreateIndex):
             self._begun = True
-            return self._run.making.made(statement, self._made.artifact_id)
+            return self._run.making.create(statement, self._made.artifact_id)
         return self._run.execute(statement)
 
 

@@ -52,7 +52,7 @@ class Making:
         """Whether somebody has dropped the cube of that id, and it may come back."""
         return any(one.cube.id == id for one in self._services.store.registry(fresh=True).bin)
 
-    def made(self, statement: CreateCube | CreateIndex, id: str) -> pa.Table:
+    def create(self, statement: CreateCube | CreateIndex, id: str) -> pa.Table:
         """Makes it under that id, and builds it; the statement's rows. Errors of both."""
         store, name = self._services.store, statement.name
         if isinstance(statement, CreateCube):
@@ -92,7 +92,7 @@ class Making:
             elif record is not None:
                 store.change_index(record.name, id, refresh=wanted)
 
-    def kept(self, id: str) -> bool:
+    def settle(self, id: str) -> bool:
         """Whether what failed in the middle stays: what has some answers, and a refresh goes on.
 
         What has none isn't left. StoreError.

@@ -244,7 +244,7 @@ class Profile:
 
     def _read(self) -> pa.Table:
         """The keys of the rows that are looked at, as numbers: equal ones for equal values."""
-        wanted = self._wanted()
+        wanted = self._columns_by_occurrence()
         own = sorted(wanted[0], key=lambda column: column.name)
         fact, self.sampled = sampled_rows(
             self._pinned[0], own, self._duckdb, self._tag, self._check
@@ -275,7 +275,7 @@ class Profile:
             self._keys = {name: one for name, one in self._keys.items() if one != key}
         return joined
 
-    def _wanted(self) -> list[set[Column]]:
+    def _columns_by_occurrence(self) -> list[set[Column]]:
         star = self._star
         exprs = [*star.keys, *star.conditions]
         found: list[set[Column]] = [set() for _ in star.occurrences]

@@ -126,7 +126,7 @@ class FactOrder:
         path = self._access.filters.relates.get(number)
         if path is not None:
             column = path.as_column
-            if not self._is_told(number):
+            if not self._has_relate_index(number):
                 return None
         else:
             own = (c for c in self._fact.facts.columns if c.field_id == number)
@@ -138,7 +138,7 @@ class FactOrder:
             return None
         return OrderKey(column.field_id, column.name, column.type, path=path)
 
-    def _is_told(self, number: int) -> bool:
+    def _has_relate_index(self, number: int) -> bool:
         """Whether an index that stays tells which files have which of a relate column's values."""
         return any(
             one.record.field_id == number and one.record.kind in _KINDS and not one.droppable

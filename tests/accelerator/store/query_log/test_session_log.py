@@ -223,7 +223,7 @@ def test_a_plan_that_cant_be_told_costs_no_answer(folder, monkeypatch, caplog):
         raise ValueError
 
     monkeypatch.setattr(
-        "accelerator.query.recording.statement_recorder.StatementRecorder._told", fail
+        "accelerator.query.recording.statement_recorder.StatementRecorder._plan_figures", fail
     )
     with accelerator.open(folder) as acc:
         assert acc.query(TOTALS).num_rows == 2

@@ -1,0 +1,385 @@
+"""ORC files by their stripes, under the interface of PyArrow's Parquet files.
+
+PyArrow decodes the stripes. pyorc (the extra `orc`) reports their rows and statistics, which
+PyArrow doesn't. A stripe is to an ORC file what a row group is to a Parquet file, so readers and
+index builds take both. Field ids come from the attribute `iceberg.id` (Iceberg's specification,
+appendix A).
+"""
+
+from __future__ import annotations
+
+import decimal
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, cast
+
+import pyarrow as pa
+from msgspec import Struct
+from pyarrow import orc
+
+from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.io import Inputs, local_path, object_stream
+from accelerator.iceberg.rows.stored_types import FIELD_ID, lacked, unread
+from accelerator.iceberg.tables.data_file import LiveFile
+from indexes.bounds import UNKNOWN
+
+if TYPE_CHECKING:
+    import pyorc
+
+Open = Callable[[], BinaryIO]
+_ICEBERG_ID = b"iceberg.id"
+_UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
+_SECOND = 1_000_000
+_BUFFERED = 1 << 16
+_DIGITS = decimal.Context(prec=80)
+
+
+class DataFile(Protocol):
+    """A data file's location and its size in bytes."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class OrcReaderMissingError(NeedsSparkError):
+    """pyorc isn't installed."""
+
+
+class OrcStatistics(Struct, frozen=True):
+    """A column's bounds and number of NULLs in one stripe, in the types of Parquet's statistics."""
+
+    min_raw: Any
+    max_raw: Any
+    null_count: int
+
+    @property
+    def has_min_max(self) -> bool:
+        """Reports if both bounds are there."""
+        return self.min_raw is not None
+
+    @property
+    def has_null_count(self) -> bool:
+        """Reports if the number of NULLs is there."""
+        return self.null_count != UNKNOWN
+
+
+class OrcColumn(Struct, frozen=True):
+    """A column of one stripe. Its size is estimated: each column of the stripe counts the same."""
+
+    path: str
+    total_compressed_size: int = 0
+    statistics: OrcStatistics | None = None
+
+
+class OrcStripe(Struct, frozen=True):
+    """One stripe: its rows, its size in bytes, and its columns by place."""
+
+    metadata: OrcMetadata
+    number: int
+    num_rows: int
+    size_bytes: int
+
+    def column(self, place: int) -> OrcColumn:
+        """The column at that place of the file's schema."""
+        path = self.metadata.schema[place].path
+        size = self.size_bytes // max(1, len(self.metadata.schema))
+        return OrcColumn(path, size, self.metadata.statistics(path)[self.number])
+
+
+class _OrcType(Struct, frozen=True):
+    """A column's kind by ORC's name, its number in the file, and a decimal's scale."""
+
+    kind: str
+    number: int
+    scale: int
+
+
+class OrcSchema(list[OrcColumn]):
+    """The file's columns in order."""
+
+    def column(self, place: int) -> OrcColumn:
+        """The column at that place."""
+        return self[place]
+
+
+class OrcMetadata:
+    """The footer of an ORC file: rows, stripes, and on demand the stripes' statistics."""
+
+    def __init__(self, source: Open) -> None:
+        self._source = source
+        self._statistics: dict[str, list[OrcStatistics | None]] = {}
+        with closing(source()) as stream:
+            reader = _reader(stream)
+            self.num_rows = len(reader)
+            schema: Any = reader.schema
+            self._types = {
+                name: _OrcType(one.kind.name, one.column_id, getattr(one, "scale", 0))
+                for name, one in schema.fields.items()
+            }
+            stripes = [
+                (len(one), one.bytes_length, one.writer_timezone) for one in _stripes(reader)
+            ]
+        self.schema = OrcSchema(OrcColumn(name) for name in self._types)
+        self._stripes = [
+            OrcStripe(self, number, rows, size) for number, (rows, size, _) in enumerate(stripes)
+        ]
+        self._in_utc = all(zone in _UTC for *_, zone in stripes)
+        if sum(one.num_rows for one in self._stripes) != self.num_rows:
+            raise ValueError("the rows of the stripes aren't those of the ORC file")
+
+    @property
+    def num_row_groups(self) -> int:
+        """The number of stripes."""
+        return len(self._stripes)
+
+    def row_group(self, number: int) -> OrcStripe:
+        """The stripe of that number."""
+        return self._stripes[number]
+
+    def has_exact_times(self, name: str) -> bool:
+        """Reports if the column's times don't depend on the zone of the process that wrote them."""
+        return self._in_utc or self._types[name].kind == "TIMESTAMP_INSTANT"
+
+    def statistics(self, name: str) -> Sequence[OrcStatistics | None]:
+        """The column's statistics, one for each stripe; read once."""
+        if name not in self._statistics:
+            type_ = self._types[name]
+            with closing(self._source()) as stream:
+                read = [one[type_.number].statistics for one in _stripes(_reader(stream))]
+            self._statistics[name] = [
+                _statistics(type_, told, one.num_rows)
+                for told, one in zip(read, self._stripes, strict=True)
+            ]
+        return self._statistics[name]
+
+
+class OrcFile:
+    """An open ORC file. `known` is its metadata if it was read before.
+
+    Raises NeedsSparkError if pyorc isn't installed, ValueError for bytes that aren't ORC.
+    """
+
+    def __init__(self, source: Open, known: OrcMetadata | None = None) -> None:
+        self.metadata = OrcMetadata(source) if known is None else known
+        self._stream = source()
+        try:
+            self._orc = orc.ORCFile(self._stream)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    @cached_property
+    def schema_arrow(self) -> pa.Schema:
+        """The columns with their field ids, in the types that `read_row_groups` returns."""
+        return pa.schema([self._field(one) for one in self._orc.schema])
+
+    def read_row_groups(
+        self, groups: Sequence[int], columns: Sequence[str], *, use_threads: bool = False
+    ) -> pa.Table:
+        """Reads columns of stripes; NeedsSparkError for times that fit no nanoseconds."""
+        del use_threads  # PyArrow decodes a stripe in one thread
+        schema = self.schema_arrow
+        fields = [field for field in schema if field.name in set(columns)]
+        target = pa.schema([field.remove_metadata() for field in fields])
+        tables = [target.empty_table()]
+        for group in groups:
+            try:
+                batch = self._orc.read_stripe(group, columns=list(columns))
+                tables.append(pa.Table.from_batches([batch]).select(target.names).cast(target))
+            except pa.ArrowInvalid as error:
+                raise NeedsSparkError(
+                    f"a stripe can't be read in process: {error}",
+                    hint="Spark reads it; the statement takes that way by itself",
+                ) from error
+        return pa.concat_tables(tables)
+
+    def iter_batches(
+        self,
+        batch_size: int,
+        *,
+        row_groups: Sequence[int],
+        columns: Sequence[str],
+        use_threads: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Reads columns of stripes in batches of at most so many rows."""
+        for group in row_groups:
+            table = self.read_row_groups([group], columns, use_threads=use_threads)
+            yield from table.combine_chunks().to_batches(max_chunksize=batch_size)
+
+    def close(self, force: bool = True) -> None:
+        """Closes the file; nothing can be read afterwards."""
+        del force  # a stream that this object opened is always closed
+        self._stream.close()
+
+    def __enter__(self) -> OrcFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _field(self, field: pa.Field) -> pa.Field:
+        number = (field.metadata or {}).get(_ICEBERG_ID)
+        if number is not None and not number.isdigit():
+            raise ValueError(f"{field.name} has the field id {number[:40]!r}")
+        type_ = field.type
+        if pa.types.is_timestamp(type_) and self.metadata.has_exact_times(field.name):
+            type_ = pa.timestamp("us", type_.tz)
+        return pa.field(field.name, type_, metadata=None if number is None else {FIELD_ID: number})
+
+
+def opener(inputs: Inputs, file: DataFile) -> Open:
+    """Opens that file anew each time it's called."""
+    local = local_path(file.path)
+    if local is not None:
+        return lambda: Path(local).open("rb")
+
+    def opened() -> BinaryIO:
+        stream = object_stream(inputs, file.path, file.size_bytes)
+        if stream is None:
+            return cast(BinaryIO, inputs.new_input(file.path).open())
+        return cast(BinaryIO, io.BufferedReader(stream, _BUFFERED))  # pyorc takes only bytes
+
+    return opened
+
+
+def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | None:
+    """All rows of an ORC file, with the columns of `wanted`, which have field ids.
+
+    The partition's values replace the file's own. None if a column isn't in the file under its id,
+    or is nested: PyIceberg reads such files. ValueError for another number of rows than stated.
+    """
+    with OrcFile(opener(inputs, file)) as opened:
+        if opened.metadata.num_rows != file.record_count:
+            raise ValueError(
+                f"{file.path} has {opened.metadata.num_rows} rows, not the"
+                f" {file.record_count} of its manifest"
+            )
+        stored = pa.schema([one for one in wanted if _id(one) not in file.fixed])
+        if lacked(opened.schema_arrow, stored) != frozenset() or any(
+            pa.types.is_nested(one.type) for one in stored
+        ):
+            return None
+        name = unread(opened.schema_arrow, stored)
+        if name is not None:
+            raise ValueError(f"{file.path} has {name} as {opened.schema_arrow.field(name).type}")
+        by_id = {_id(one): one.name for one in opened.schema_arrow if one.metadata}
+        names = [by_id[_id(one)] for one in stored]
+        read = opened.read_row_groups(range(opened.metadata.num_row_groups), names)
+    columns = [
+        pa.repeat(pa.scalar(file.fixed[_id(one)], one.type), file.record_count)
+        if _id(one) in file.fixed
+        else read.column(by_id[_id(one)]).cast(one.type)
+        for one in wanted
+    ]
+    return pa.Table.from_arrays(columns, names=wanted.names)
+
+
+def _id(field: pa.Field) -> int:
+    return int(field.metadata[FIELD_ID])
+
+
+def _reader(stream: BinaryIO) -> pyorc.Reader:
+    try:
+        import pyorc
+    except ImportError as error:
+        raise OrcReaderMissingError(
+            "ORC files are read in process with pyorc, which isn't installed",
+            hint="pip install 'lakehouse-accelerator[orc]'; until then Spark reads them",
+        ) from error
+    try:
+        return pyorc.Reader(stream, converters=_converters())
+    except pyorc.ORCError as error:
+        _raise(error)
+
+
+def _stripes(reader: pyorc.Reader) -> Iterator[pyorc.Stripe]:
+    """The stripes. ValueError for a file that pyorc can't read."""
+    import pyorc
+
+    try:
+        yield from reader.iter_stripes()
+    except pyorc.ORCError as error:
+        _raise(error)
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise ValueError(f"it can't be read as ORC: {str(error)[:200]}") from error
+
+
+def _converters() -> Any:
+    """Days and microseconds since 1970 in place of Python's dates, which end at the year 9999."""
+    from pyorc.enums import TypeKind
+
+    return {
+        TypeKind.DATE: _Days,
+        TypeKind.TIMESTAMP: _Microseconds,
+        TypeKind.TIMESTAMP_INSTANT: _Microseconds,
+    }
+
+
+class _Days:
+    @staticmethod
+    def from_orc(days: int) -> int:
+        return days
+
+    to_orc = from_orc  # pyorc asks for both ways
+
+
+class _Microseconds:
+    @staticmethod
+    def from_orc(seconds: int, nanoseconds: int, _zone: Any = None) -> int:
+        return seconds * _SECOND + nanoseconds // 1000
+
+    to_orc = from_orc
+
+
+def _statistics(type_: _OrcType, told: Mapping[str, Any], rows: int) -> OrcStatistics:
+    """One stripe's statistics; bounds are None unless they are sound."""
+    low, high, kind = told.get("minimum"), told.get("maximum"), type_.kind
+    if kind == "BOOLEAN" and told.get("true_count", 0) + told.get("false_count", 0):
+        low, high = int(not told["false_count"]), int(told["true_count"] > 0)
+    elif kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
+        low, high = _times(low, told.get("upper_bound"))
+    elif kind in {"FLOAT", "DOUBLE"}:
+        low, high = _floats(low, high)
+    elif kind == "DECIMAL":
+        low, high = (_unscaled(one, type_.scale) for one in (low, high))
+    elif isinstance(low, str):
+        low, high = low.encode(), None if high is None else high.encode()
+    values = told.get("number_of_values")
+    nulls = rows - values if isinstance(values, int) and 0 <= values <= rows else UNKNOWN
+    if low is None or high is None:
+        low = high = None
+    return OrcStatistics(low, high, nulls)
+
+
+def _times(low: int | None, high: int | None) -> tuple[int | None, int | None]:
+    """Times in microseconds. Writers round to milliseconds, and times before 1970 the wrong way.
+
+    A time within the second before 1970 comes as one within the second after it.
+    """
+    if low is None or high is None or low < _SECOND:
+        return None, None
+    return low, high
+
+
+def _floats(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Floats; None if one is NaN. A bound of zero includes both zeros."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return None, None
+    return low or -0.0, high or 0.0
+
+
+def _unscaled(value: decimal.Decimal | None, scale: int) -> int | None:
+    """The decimal as a whole number of units of its scale; None if it has more digits."""
+    if value is None or not value.is_finite():
+        return None
+    scaled = value.scaleb(scale, _DIGITS)
+    return int(scaled) if scaled == scaled.to_integral_value() else None
