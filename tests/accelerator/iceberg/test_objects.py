@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+import accelerator
 from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import CancelledError, EngineError
@@ -160,6 +161,29 @@ def test_the_bytes_of_a_statement_are_what_the_store_sent_for_data_files(world):
     with world.engine.stoppable("b"):
         world.totals(tag="b")
         assert world.engine.objects_read("b") == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT sum(number) AS s FROM d.t WHERE id = 25000", ("id", "number")),
+        ("SELECT text FROM d.t WHERE id = 25000", ("id", "text")),
+        ("SELECT id, text FROM d.t ORDER BY id DESC LIMIT 3", ("id", "text")),
+    ],
+)
+def test_a_session_reports_the_bytes_that_were_sent(world, tmp_path, sql, names):
+    properties = dict(world.properties)
+    with accelerator.open(
+        catalog_uri=properties.pop("uri"),
+        catalog_name="lake",
+        catalog_properties=properties,
+        store=str(tmp_path / "store"),
+    ) as session:
+        result = session.query(sql)
+        assert result.metrics.engine == "duckdb" and result.fetchall()
+    assert result.metrics.bytes_read == sum(size for *_, size in world.data())
+    chunks = sum(size for _, sent, size in world.data() if not sent.startswith("bytes=-"))
+    assert chunks <= _stored(world, names) / 4
 
 
 def test_row_groups_are_read_by_ranges_too(world):
