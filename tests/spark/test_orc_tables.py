@@ -42,6 +42,10 @@ def _statements(table: str) -> list[str]:
         f"SELECT id, tn FROM {table} WHERE tn < TIMESTAMP_NTZ '1969-12-31 07:30:00'"
         " ORDER BY id LIMIT 20",
         f"SELECT id, d FROM {table} WHERE d = DATE '1582-10-10' OR d = DATE '1600-02-29'",
+        f"SELECT id FROM {table} WHERE ts IN (timestamp_micros(5120005242L), "
+        "timestamp_micros(19999019998L + 123), timestamp_micros(20000020123L))",
+        f"SELECT id, d FROM {table} WHERE d >= DATE '1600-02-27' AND id < 40000 LIMIT 3",
+        f"SELECT count(*) FROM {table} WHERE x = 0 OR x > 19000",
         f"SELECT min(ts), max(ts), min(tn), max(tn) FROM {table} WHERE i >= 0",
         f"SELECT id, x FROM {table} WHERE x <= 1 AND id < 200",
         f"SELECT count(*) FROM {table} WHERE name = 'name7' AND NOT yes",
@@ -80,7 +84,7 @@ def test_bounds_of_times_and_times_before_1970(spark_warehouse, acc) -> None:
 
 def test_indexes_and_deletes(spark_warehouse, acc, table) -> None:
     for number, text in enumerate(
-        ("BITMAP (name)", "BLOOM (id)", "RANGE (n)", "BOUNDS (ts)", "TERMS (name)")
+        ("BITMAP (name)", "BLOOM (id)", "RANGE (n)", "BOUNDS (ts)", "TOKEN_BLOOM (name)")
     ):
         acc.execute(f"CREATE INDEX x{number} ON {table} USING {text}")
     shown = {row["index"]: row["status"] for row in acc.execute("SHOW INDEXES").to_pylist()}

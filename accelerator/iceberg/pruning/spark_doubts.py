@@ -10,6 +10,8 @@
   gives its rows, where Spark has no test of its own left. A test for a prefix fails
   (`ResidualEvaluator`, `Evaluator`; 1.10, 1.12). Spark adds NOT NULL to a condition of its own.
 - It truncates the constant as well: `i >= -2147483648` asks for the largest partitions alone.
+- ORC's reader in Spark skips stripes by their statistics. It counts days before the year 1583 in
+  another calendar, and rounds times before 1970 (`rows/orc_file.py`).
 
 What plain Spark answers then can't be had but by asking it.
 """
@@ -18,8 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
 
 from accelerator.iceberg.pruning.float_doubts import (
     FLIPPED,
@@ -42,6 +48,12 @@ Sources = Callable[[Column], "Iterable[tuple[Column, PinnedTable]]"]
 
 _BELOW = frozenset({"<", "<=", "<>"})
 """What Iceberg takes for TRUE of a partition that is NULL."""
+_ORC_SOUND = {
+    "date": (date(1583, 1, 1) - date(1970, 1, 1)).days,
+    "timestamp": 1_000_000,
+    "timestamp_ntz": 1_000_000,
+}
+"""From which days or microseconds since 1970 on ORC's statistics are sound."""
 _HALF = {"int": -(2**30), "bigint": -(2**62)}
 _BASIC_PLANE = 0xFFFF
 
@@ -90,8 +102,35 @@ def may_be_doubtful(column: Column, table: PinnedTable) -> bool:
 
 
 def _doubt(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declined | tuple[str, ...]:
-    # Partitions first: floats may take reading rows.
-    return _of_partitions(conditions, scanned) or float_doubt(conditions, scanned)
+    # Floats last: they may take reading rows.
+    return (
+        _of_partitions(conditions, scanned)
+        or _of_orc_times(conditions, scanned)
+        or float_doubt(conditions, scanned)
+    )
+
+
+def _of_orc_times(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declined | None:
+    for call in (one for condition in conditions for one in walk(condition)):
+        if not isinstance(call, Call) or call.op not in (*types.COMPARISONS, "in"):
+            continue
+        for named in _tested(call)[0]:
+            sound = _ORC_SOUND.get(named.type or "")
+            sources = () if sound is None else scanned(named)
+            if any(_has_orc_before(column, table, sound or 0) for column, table in sources):
+                text = f"The column {named.name}: Spark's reader of ORC may skip early times."
+                return Declined("plain_pruning", text)
+    return None
+
+
+def _has_orc_before(column: Column, table: ScannedTable, sound: int) -> bool:
+    """Reports if the table has ORC files, and some value of it may lie before the sound ones."""
+    known = table.statistics()
+    if known is None or "orc" not in known.source.formats:
+        return False
+    bounds = known.column(column.field_id, column.type or "").bounds
+    lower = np.asarray(bounds.lower.fill_null(sound - 1).cast(pa.int64()))
+    return bool((~bounds.always_null & (lower < sound)).any())
 
 
 def _of_partitions(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declined | None:

@@ -94,6 +94,11 @@ class LiveFilesSource(Protocol):
         ...
 
     @property
+    def formats(self) -> frozenset[str]:
+        """The files' formats, in small letters."""
+        ...
+
+    @property
     def single(self) -> Flags:
         """Whether the file's path stands once among them."""
         ...

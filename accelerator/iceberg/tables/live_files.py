@@ -114,6 +114,11 @@ class ColumnarFiles:
         return frozenset(map(manifest_file.Identity.of, self._manifests))
 
     @cached_property
+    def formats(self) -> frozenset[str]:
+        """See `Source.formats`."""
+        return frozenset(one for c in self._columns() for one in pc.unique(c.format).to_pylist())
+
+    @cached_property
     def single(self) -> Flags:
         """See `Source.single`. Paths whose hashes differ are different: most need no other look."""
         hashes = self._hashes
