@@ -85,7 +85,7 @@ def survivors(
     """What is left of one manifest."""
     keep = _kept(asked, manifest, columns)
     field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
-    left = columns if keep.all() else columns.taken(np.flatnonzero(keep))
+    left = columns.taken(np.flatnonzero(keep))
     found = {name: left.source.column(name) for name in _names(field_ids)}
     return Survivors(ManifestColumns(left.count, field_ids, InMemory(found)), columns.count)
 
