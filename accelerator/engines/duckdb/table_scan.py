@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from rewrite.facts import ColumnFacts
 
 
+_SPANS_MAX = 16
+"""Parts of files that are read by one text; more of them are planned longer than they're read."""
+
+
 class TableScan(Struct, frozen=True):
     """`text` is a SELECT over the files and over these `tables`; empty where one table is all."""
 
@@ -94,6 +98,53 @@ def table_scan(
         from_ = f"({beside.text})" if beside.text else f"{name}_beside"
         parts.append(f"SELECT {', '.join(shown)} FROM {from_}")
     return TableScan(" UNION ALL ".join(parts), tables)
+
+
+class RowSpan(Struct, frozen=True):
+    """Rows of a file from the number `first` to the number before `end`; all of them if `whole`."""
+
+    file: LiveFile
+    first: int
+    end: int
+    whole: bool
+
+
+def span_scan(
+    pinned: PinnedTable,
+    names: Sequence[str],
+    spans: Sequence[RowSpan],
+    engine: DuckDBEngine,
+    tag: str = "",
+) -> str | None:
+    """Returns a SELECT of these columns of the spans' rows; None if DuckDB can't read a file alone.
+
+    DuckDB prunes the row groups outside of a span. NeedsSparkError as of `table_scan`.
+    """
+    columns = [column for column in map(pinned.facts.column, names) if column is not None]
+    types, ids = _types(columns), {column.field_id for column in columns}
+    if types is None or len(columns) < len(names) or not spans:
+        return None
+    if sum(not one.whole for one in spans) > _SPANS_MAX:
+        return None
+    if any(one.file.deletes or not ids.isdisjoint(one.file.fixed) for one in spans):
+        return None
+    from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
+
+    files = list({one.file.path: one.file for one in spans}.values())
+    readable = engine.files_of(pinned.locations)
+    found = by_ids(pinned, names, files, readable.may_read, lambda: engine.check(tag))
+    if found.others:
+        return None
+    paths = dict(zip((file.path for file in files), found.whole, strict=True))
+    whole = [paths[one.file.path] for one in spans if one.whole]
+    parts = [_select(columns, types, whole, None)] if whole else []
+    parts += (
+        f"{_select(columns, types, [paths[one.file.path]], None)}"
+        f" WHERE file_row_number BETWEEN {one.first} AND {one.end - 1}"
+        for one in spans
+        if not one.whole
+    )
+    return " UNION ALL ".join(parts)
 
 
 class FileNumberColumn(Struct, frozen=True):

@@ -12,6 +12,7 @@ from accelerator.iceberg.catalogs.readers import (
     PyIcebergCatalog,
 )
 from accelerator.iceberg.catalogs.rest_reader import RestCatalog
+from accelerator.iceberg.catalogs.sql_reader import DatabaseCatalog
 from accelerator.iceberg.catalogs.sqlite import SqliteCatalog, sqlite_file
 
 
@@ -22,7 +23,10 @@ def reader_of(settings: CatalogSettings, jvm_located: JvmLocated | None = None) 
     if settings.type == "rest":
         return RestCatalog(settings)
     file = sqlite_file(settings)
-    return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
+    if file is not None:
+        return SqliteCatalog(settings, file)
+    is_database = settings.type == "sql"
+    return DatabaseCatalog(settings) if is_database else PyIcebergCatalog(settings)
 
 
 def catalogs_of(reader: CatalogReader) -> list[str]:

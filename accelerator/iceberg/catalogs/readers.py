@@ -25,7 +25,6 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.io import PY_IO_IMPL
 
-from accelerator.common.lru_cache import Recent
 from accelerator.common.redaction import redacted
 from accelerator.iceberg.catalogs.views import ViewPointer
 from accelerator.iceberg.errors import (
@@ -240,8 +239,6 @@ class PyIcebergCatalog:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
         self._opened = threading.local()
-        self._pointers: Recent[Pointer] = Recent(1024)
-        """The last pointer of each table, so that its metadata isn't read and parsed again."""
 
     def pointer(
         self,
@@ -251,19 +248,6 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
-        if self._settings.type != "sql":
-            return self._loaded_pointer(identifier)
-        row, known = self._row(identifier, is_view=False), self._pointers.get(identifier)
-        if row is None:
-            return None
-        if known is None or known.location != row["metadata_location"]:
-            known = self._loaded_pointer(identifier)
-            if known is not None:
-                self._pointers.put(identifier, known)
-        return known
-
-    def _loaded_pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
-        """Returns the newest metadata as PyIceberg's catalog loads it."""
         with asked(self._settings):
             try:
                 table = self._open().load_table(identifier)

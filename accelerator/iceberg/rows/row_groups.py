@@ -274,6 +274,10 @@ class OpenFile:
         """Those columns of the rows of these numbers, in that order."""
         raise NotImplementedError
 
+    def count(self, group: int, columns: Sequence[Column]) -> None:
+        """Counts those columns of the group as read, which another reader reads."""
+        raise NotImplementedError
+
     def _conformed(self, table: pa.Table | None, rows: int, columns: Sequence[Column]) -> pa.Table:
         """The columns as the table has them; those that the file lacks are NULL."""
         stored = {} if table is None else dict(zip(table.column_names, table.columns, strict=True))
@@ -332,8 +336,11 @@ class _Whole(OpenFile):
     def rows(self, group: int, columns: Sequence[Column], numbers: Positions) -> pa.Table:
         return self._read(group, columns).take(pa.array(numbers))
 
-    def _read(self, group: int, columns: Sequence[Column]) -> pa.Table:
+    def count(self, group: int, columns: Sequence[Column]) -> None:  # noqa: ARG002
         self._count(group, self.file.size_bytes)
+
+    def _read(self, group: int, columns: Sequence[Column]) -> pa.Table:
+        self.count(group, columns)
         stored = [c.name for c in columns if c.field_id not in self._fixed]
         table = self._pinned.arrow(stored, [self.file])
         return self._conformed(table, table.num_rows, columns)
@@ -438,15 +445,19 @@ class _Cut(OpenFile):
         rows = sum(self.groups[g] for g in groups) if end is None else end
         table = self._stored(groups, wanted, end) if wanted else None
         for group in groups:
-            chunk = self._chunks[group]
-            sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
-            self._count(group, 0 if self._is_object else sum(sizes))
+            self.count(group, columns)
         if table is not None:
             by_name = {
                 self._names[c.field_id]: c.name for c in columns if c.field_id in self._names
             }
             table = table.rename_columns([by_name[name] for name in table.column_names])
         return self._conformed(table, rows, columns)
+
+    def count(self, group: int, columns: Sequence[Column]) -> None:
+        chunk = self._chunks[group]
+        wanted = (self._names[c.field_id] for c in columns if c.field_id in self._names)
+        sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
+        self._count(group, 0 if self._is_object else sum(sizes))
 
     def _stored(self, groups: Sequence[int], names: list[str], end: int | None) -> pa.Table:
         # Who comes while another thread reads opens the file once more, but for PyIceberg's.

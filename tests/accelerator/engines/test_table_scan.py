@@ -33,10 +33,20 @@ from pyiceberg.types import (
 )
 
 from accelerator.engines.duckdb.engine import DuckDBEngine
-from accelerator.engines.duckdb.table_scan import TableScan, table_scan
+from accelerator.engines.duckdb.table_scan import (
+    RowSpan,
+    TableScan,
+    span_scan,
+    table_scan,
+    with_scans,
+)
 from accelerator.iceberg import CatalogSettings, DeleteRef, Lake, LiveFile, PinnedTable
 from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
 from accelerator.iceberg.rows.duckdb_readable import by_ids
+from accelerator.iceberg.rows.row_groups import GroupReader
+from accelerator.query.execution.row_readers.chunks import row_spans
+from accelerator.query.execution.row_readers.row_group_queue import Group
+from rewrite.ir.expr import Column
 from tests.support.pristine import catalog_of, properties_of
 
 _NARROW = Schema(
@@ -195,6 +205,48 @@ def test_the_rows_are_those_that_the_other_reader_gives(
     for test in _TESTS:
         wanted = engine.run(f"SELECT * FROM t WHERE {test}", {"t": plain})
         assert _said(_asked(engine, scan, f"WHERE {test}")) == _said(wanted), test
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_row_groups_have_the_rows_that_the_other_reader_gives(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory, engine: DuckDBEngine
+) -> None:
+    folder = tmp_path_factory.mktemp("spans")
+    pinned = _table(folder / "lake", data.draw(st.lists(_rows(), min_size=2, max_size=3)))
+    columns = [Column(0, one.field_id, one.name, one.type) for one in pinned.facts.columns]
+    reader = GroupReader(pinned, columns, lambda: None)
+    every = [
+        Group(file, number)
+        for file in reader.open(pinned.live_files())
+        for number in range(len(file.groups))
+    ]
+    groups = data.draw(st.lists(st.sampled_from(every), min_size=1, unique_by=id))
+    names = [column.name for column in columns]
+    scan = span_scan(pinned, names, row_spans(groups), engine)
+    assert scan is not None
+    plain = pa.concat_tables([group.sought(columns)[0] for group in groups])
+    assert _said(engine.run(scan)) == _said(plain)
+    for test in _TESTS:
+        wanted = engine.run(f"SELECT * FROM t WHERE {test}", {"t": plain})
+        found = engine.run(f"{with_scans({'t': scan}, 'SELECT * FROM t')} WHERE {test}")
+        assert _said(found) == _said(wanted), test
+
+
+def test_what_is_no_plain_span_is_read_by_arrow(tmp_path: Path, engine: DuckDBEngine) -> None:
+    pinned = _small(tmp_path / "lake")
+    file = pinned.live_files()[0]
+    rows = file.record_count
+    assert span_scan(pinned, ["wide"], [RowSpan(file, 0, rows, True)], engine) is not None
+    for odd in (
+        _deleting(file, [0], tmp_path),
+        replace(file, fixed={1: 5}),
+        replace(file, path="s3://bucket/x.parquet"),
+    ):
+        assert span_scan(pinned, ["wide"], [RowSpan(odd, 0, rows, True)], engine) is None
+    many = [RowSpan(file, 0, 1, False)] * 17
+    assert span_scan(pinned, ["wide"], many[:16], engine) is not None
+    assert span_scan(pinned, ["wide"], many, engine) is None
 
 
 def _small(root: Path) -> PinnedTable:

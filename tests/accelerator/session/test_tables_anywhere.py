@@ -15,6 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from accelerator import Accelerator
 from accelerator.iceberg.pins.pinned_table import PinnedTable
+from accelerator.iceberg.rows import row_groups
 from tests.support.postgres import binaries, running
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -43,6 +44,7 @@ def native(monkeypatch: pytest.MonkeyPatch, no_java: None) -> None:
         raise AssertionError("read by PyIceberg")
 
     monkeypatch.setattr(PinnedTable, "arrow", refused)
+    monkeypatch.setattr(row_groups._Cut, "_read", refused)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "rest"])
@@ -87,6 +89,9 @@ def test_no_catalog_needs_pyicebergs_reader(acc: Accelerator) -> None:
     assert answer.metrics.engine == "duckdb"
     assert _beside(acc) == []
     assert "PyIceberg" not in acc.explain(_SUMS)
+    rows = acc.query("SELECT k, v FROM d.t WHERE v > 1 ORDER BY v DESC")
+    assert rows.fetchall() == [("a", 3), ("b", 2)]
+    assert 0 < rows.metrics.bytes_read < 1000 and rows.metrics.row_groups_read == 2
     streamed = acc.stream("SELECT v FROM d.t WHERE v > 1")
     with streamed as batches:
         assert sorted(pa.Table.from_batches(batches).column("v").to_pylist()) == [2, 3]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,9 @@ import pyarrow as pa
 from accelerator.common.arrow.spark_types import arrow_type, conform
 from accelerator.engines.duckdb.engine import NO_MAX, DuckDBEngine
 from accelerator.engines.duckdb.result_limit import HeldRound
+from accelerator.engines.duckdb.table_scan import RowSpan, span_scan
 from accelerator.iceberg.rows.position_deletes import Positions
-from accelerator.iceberg.rows.row_groups import GroupReader, ReadCounter
+from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile, ReadCounter
 from accelerator.planning.plans import RowsPlan
 from accelerator.query.execution.row_readers.row_group_queue import (
     Group,
@@ -107,6 +109,21 @@ class Pieces(ABC):
             more = more.append_column(column.name, passed.column(column.name))
         return more
 
+    def _scan(self, groups: Sequence[Group]) -> str | None:
+        """Returns DuckDB's own scan of the groups, which counts as their reading.
+
+        None if there is no predicate, if sidecars chose rows, or if Arrow has to read a file.
+        """
+        if not self._block.conjuncts or any(group.chosen is not None for group in groups):
+            return None
+        used = self._block.used
+        names, spans = [column.name for column in used], row_spans(groups)
+        scan = span_scan(self.plan.pinned[0], names, spans, self._engine, self._tag)
+        if scan is not None:
+            for group in groups:
+                group.file.count(group.number, used)
+        return scan
+
     def _conformed(self, rows: pa.Table) -> pa.Table:
         """Outputs `c0`, `c1`, … under their names, with Spark's types."""
         outputs = rows.select([f"c{i}" for i in range(len(self._types))])
@@ -117,6 +134,23 @@ class Pieces(ABC):
         outputs = self._block.outputs
         names = [o.expr.name for o in outputs if isinstance(o.expr, Column)]
         return names if len(names) == len(outputs) else None
+
+
+def row_spans(groups: Sequence[Group]) -> list[RowSpan]:
+    """Returns the spans of rows that the row groups make, side by side ones together."""
+    numbers: dict[str, tuple[OpenFile, list[int]]] = {}
+    for group in groups:
+        numbers.setdefault(group.file.file.path, (group.file, []))[1].append(group.number)
+    found = []
+    for file, chosen in numbers.values():
+        ends = np.cumsum([0, *file.groups]).tolist()
+        chosen.sort()
+        cuts = [n for n in range(1, len(chosen)) if chosen[n] != chosen[n - 1] + 1]
+        for begin, end in pairwise([0, *cuts, len(chosen)]):
+            first, last = chosen[begin], chosen[end - 1]
+            is_whole = last - first + 1 == len(file.groups)
+            found.append(RowSpan(file.file, ends[first], ends[last + 1], is_whole))
+    return found
 
 
 def as_outputs(rows: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from accelerator.engines.duckdb.engine import DuckDBEngine
+from accelerator.engines.duckdb.table_scan import with_scans
 from accelerator.planning.plans import RowsPlan
 from accelerator.query.execution.row_readers.chunks import Pieces, as_outputs, every_place
 from accelerator.query.execution.row_readers.row_group_queue import Group, Places, RowPlaces
@@ -69,7 +70,11 @@ class SortedRows(Pieces):
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
         if self._as_read is not None:
             return as_outputs(self._read(groups), self._as_read)
-        rows = self._run(self._sql, {"acc_rows": self._read(groups)})
+        scan = self._scan(groups)
+        if scan is None:
+            rows = self._run(self._sql, {"acc_rows": self._read(groups)})
+        else:
+            rows = self._run(with_scans({"acc_rows": scan}, self._sql), {})
         if left is None or not left.num_rows:
             return rows
         keys = [f"k{i}" for i in range(len(self._block.order))]
