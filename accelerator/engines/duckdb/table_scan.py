@@ -137,9 +137,9 @@ def span_scan(
         return None
     paths = dict(zip((file.path for file in files), found.whole, strict=True))
     whole = [paths[one.file.path] for one in spans if one.whole]
-    parts = [_select(columns, types, whole, None)] if whole else []
+    parts = [_select(columns, types, whole, found.files, None)] if whole else []
     parts += (
-        f"{_select(columns, types, [paths[one.file.path]], None)}"
+        f"{_select(columns, types, [paths[one.file.path]], found.files, None)}"
         f" WHERE file_row_number BETWEEN {one.first} AND {one.end - 1}"
         for one in spans
         if not one.whole
