@@ -12,6 +12,7 @@ SPARK_WORKERS ?= 2
 MINUTES ?= 5
 JOBS ?= 2
 WITHIN ?= 0
+S3 ?=
 ROOTS := accelerator cubes indexes rewrite
 PRESENT := $(wildcard $(ROOTS) tests bench fuzz)
 VENV := .venv
@@ -100,9 +101,9 @@ reach: $(READY) ## which statements were answered at a commit and aren't now [BE
 	@$(need_java)
 	@$(BIN)/python -m bench reach --before $(BEFORE)
 
-demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1]
+demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1] [S3=1: on an S3 server]
 	@$(need_java)
-	@$(BIN)/python -m bench demo --scale $(SCALE)
+	@$(BIN)/python -m bench demo --scale $(SCALE) $(if $(S3),--s3)
 
 bench: $(READY) ## the SSB figures into build/bench-ssb.json [SCALE=1 for the published ones]
 	@$(need_java)

@@ -12,6 +12,7 @@ import os
 import shlex
 import statistics
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import accelerator
+from bench.s3_server import s3_server
 from bench.ssb.queries import QUERIES
 from bench.ssb.systems import Accelerated, PlainSpark, System
 from bench.ssb.turns import Samples, take_turns
@@ -37,21 +39,28 @@ _ASKED = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the demo."""
     parser.add_argument("--scale", type=float, default=0.1, help="of 6 million rows (default 0.1)")
+    parser.add_argument(
+        "--s3",
+        action="store_true",
+        help="warehouse and store on an S3 server (moto's, in a process of its own)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the demo; 1 if any two answers differed."""
     console = Console()
     console.print(_intro(options.scale), highlight=False)
-    with noise_into(BUILD / "demo.log"):
-        samples = _prepare_and_query(Workspace.of(options.scale), Steps(console))
-    outcome = _outcome(options.scale, samples)
-    target = BUILD / "demo.json"
+    with noise_into(BUILD / "demo.log"), s3_server() if options.s3 else nullcontext() as server:
+        endpoint = None if server is None else server.endpoint
+        samples = _prepare_and_query(Workspace.of(options.scale), Steps(console), endpoint)
+    outcome = _outcome(options.scale, samples) | {"s3": options.s3}
+    target = BUILD / ("demo-s3.json" if options.s3 else "demo.json")
     target.write_text(json.dumps(outcome, indent=1) + "\n")
     _show(console, outcome, target)
-    console.print(
-        _next_steps(Workspace.of(options.scale).warehouse), highlight=False, soft_wrap=True
-    )
+    if not options.s3:  # whose server has ended
+        console.print(
+            _next_steps(Workspace.of(options.scale).warehouse), highlight=False, soft_wrap=True
+        )
     for turn in samples.turns:
         if turn.differences:
             console.print(f"{turn.query}: {turn.differences}\n{turn.sql}", markup=False)
@@ -89,8 +98,8 @@ def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.2f} MB"
 
 
-def _prepare_and_query(workspace: Workspace, steps: Steps) -> Samples:
-    acc = open_loaded(workspace, steps)
+def _prepare_and_query(workspace: Workspace, steps: Steps, s3: str | None) -> Samples:
+    acc = open_loaded(workspace, steps, s3)
     try:
         build_missing_cubes(acc, steps)
         return _query(acc, steps)

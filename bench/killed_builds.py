@@ -25,15 +25,13 @@ from pyiceberg.table import Table
 
 import accelerator
 from accelerator.store import Retention, Store
-from bench.s3_server import KEYS, REGION, S3Server, s3_server
+from bench.s3_server import BUCKET, KEYS, REGION, WAREHOUSE, S3Server, s3_server
 
 BUILDS = 50
 _FILES, _ROWS, _SEED = 8, 2_000, 11
 _FIGURES = ("", "_unfinished", "_lost", "_orphans", "_uploads", "_differences")
 _HOUR_MS = 3_600_000
-_BUCKET = "lake"
-_WAREHOUSE = f"s3://{_BUCKET}/warehouse"
-_ROOT = f"{_WAREHOUSE}/.accelerator"
+_ROOT = f"{WAREHOUSE}/.accelerator"
 _CUBE = "CREATE CUBE c DEFERRED AS SELECT a, b, count(*) AS n, sum(v) AS s FROM d.t GROUP BY a, b"
 _ASKED = "SELECT a, count(*) AS n, sum(v) AS s FROM d.t GROUP BY a ORDER BY a"
 
@@ -41,10 +39,10 @@ _ASKED = "SELECT a, count(*) AS n, sum(v) AS s FROM d.t GROUP BY a ORDER BY a"
 def measure(folder: Path, tell: Callable[[str], None], builds: int = BUILDS) -> dict[str, float]:
     """Counts killed builds of which a file stayed that no version names, and wrong answers."""
     found = dict.fromkeys(map("killed_builds{}".format, _FIGURES), 0)
-    with s3_server(_BUCKET) as server:
+    with s3_server() as server:
         endpoint = server.endpoint
         catalog_uri = f"sqlite:///{folder / 'catalog.db'}"
-        catalog = SqlCatalog("lake", uri=catalog_uri, **_properties(endpoint))
+        catalog = SqlCatalog("lake", uri=catalog_uri, **S3Server(endpoint).catalog_properties)
         catalog.create_namespace("d")
         rows = _rows(random.Random(_SEED), 10)
         table = catalog.create_table("d.t", rows.schema)
@@ -69,10 +67,6 @@ def measure(folder: Path, tell: Callable[[str], None], builds: int = BUILDS) -> 
     return {name: float(value) for name, value in found.items()}
 
 
-def _properties(endpoint: str) -> dict[str, str]:
-    return {"warehouse": _WAREHOUSE, **S3Server(endpoint).properties}
-
-
 def _append(table: Table, chance: random.Random) -> None:
     for _ in range(_FILES):
         table.append(_rows(chance, _ROWS))
@@ -92,7 +86,7 @@ def _open(catalog_uri: str, endpoint: str, folder: Path, **more: Any) -> acceler
     return accelerator.open(
         catalog_name="lake",
         catalog_uri=catalog_uri,
-        catalog_properties=_properties(endpoint),
+        catalog_properties=S3Server(endpoint).catalog_properties,
         segment_cache_folder=str(folder / "copies"),
         build_files_per_job=1,
         **more,
@@ -138,7 +132,7 @@ def _uploads(endpoint: str) -> int:
     import boto3
 
     client = boto3.client("s3", endpoint_url=endpoint, region_name=REGION, **KEYS)
-    return len(client.list_multipart_uploads(Bucket=_BUCKET).get("Uploads", []))
+    return len(client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", []))
 
 
 def _is_right(catalog_uri: str, endpoint: str, folder: Path) -> bool:

@@ -17,6 +17,8 @@ from msgspec import Struct
 
 _COUNTS = "/requests-and-bytes"
 REGION = "us-east-1"
+BUCKET = "lake"
+WAREHOUSE = f"s3://{BUCKET}/warehouse"
 KEYS = {"aws_access_key_id": "k", "aws_secret_access_key": "secret"}
 
 
@@ -43,6 +45,11 @@ class S3Server(Struct, frozen=True):
         }
 
     @property
+    def catalog_properties(self) -> dict[str, str]:
+        """The properties of a catalog whose warehouse is in the bucket `lake`."""
+        return {"warehouse": WAREHOUSE, **self.properties}
+
+    @property
     def store_options(self) -> dict[str, str]:
         """The options of a store in its buckets, by obstore's names."""
         names = {"aws_endpoint": self.endpoint, "aws_region": REGION, "allow_http": "true"}
@@ -55,7 +62,7 @@ class S3Server(Struct, frozen=True):
 
 
 @contextmanager
-def s3_server(bucket: str) -> Iterator[S3Server]:
+def s3_server(bucket: str = BUCKET) -> Iterator[S3Server]:
     """Inside, a server runs that has an empty bucket of that name."""
     home = Path(__file__).parents[1]
     path = os.pathsep.join(part for part in (str(home), os.environ.get("PYTHONPATH", "")) if part)

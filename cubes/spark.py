@@ -8,7 +8,7 @@ Whatever Spark raises leaves here as a `JobError`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
@@ -22,10 +22,8 @@ from cubes.sql.build import (
     OWN_SEGMENT,
     PART,
     SEGMENT,
-    ColumnTypes,
     missing_select,
     segments_select,
-    stored_schema,
     unique_select,
 )
 from rewrite.identifiers.quoting import REFERENCE, SUBSTITUTION, unexpanded
@@ -86,13 +84,15 @@ def write_segments(
     uri: str,
     partitions: int,
     small: Collection[int] = frozenset(),
+    write: Callable[[DataFrame, str], None] | None = None,
 ) -> None:
     """Writes the cells of each data file in `segments` (path → segment id) as Parquet under `uri`.
 
     `small` are the occurrences that each task may hold in memory. Where all joined ones are, the
     fact's rows themselves are sent to the task that writes their segment and are grouped there:
     one shuffle of narrow rows. Else Spark groups as it likes, and the cells are sent once more.
-    A row of a file that has no id here fails the job: dropping it would lose it for good.
+    A row of a file that has no id here fails the job: dropping it would lose it for good. `write`
+    replaces Spark's own Parquet source, for a URI that Spark can't write to.
     """
     leading = [f"d{i}" for i in range(len(cube.dimensions))][:_SORTED_BY]
     at_once = set(small) >= set(range(1, len(cube.tables))) and _keeps_places(spark)
@@ -110,12 +110,15 @@ def write_segments(
                 cells = built(spark, segments_select(cube, [fact, *sources[1:]]))
                 parts = F.broadcast(ids.select(SEGMENT, PART))
                 cells = cells.join(parts, SEGMENT).repartitionById(partitions, PART).drop(PART)
-            writer = cells.sortWithinPartitions(SEGMENT, *leading).write.mode("error")
-            writer = writer.option("compression", "snappy")
-            writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(uri)
+            (write or _write_parquet)(cells.sortWithinPartitions(SEGMENT, *leading), uri)
         finally:
             spark.catalog.dropTempView(files)
             spark.catalog.dropTempView(rows)
+
+
+def _write_parquet(cells: DataFrame, uri: str) -> None:
+    writer = cells.write.mode("error").option("compression", "snappy")
+    writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(uri)
 
 
 def _keeps_places(spark: SparkSession) -> bool:
@@ -177,20 +180,3 @@ def run(spark: SparkSession, sql: str) -> None:
     """Runs a statement for its effect."""
     with job_errors():
         built(spark, sql).collect()
-
-
-@contextmanager
-def segments_view(
-    spark: SparkSession, cube: CubeDefinition, types: ColumnTypes, paths: Sequence[str], name: str
-) -> Iterator[None]:
-    """A temporary view over segment files, there for as long as the block runs.
-
-    `types` are those that columns have now.
-    """
-    with job_errors():
-        frame = spark.read.schema(stored_schema(cube, types)).parquet(*paths)
-        frame.createOrReplaceTempView(name)
-    try:
-        yield
-    finally:
-        spark.catalog.dropTempView(name)

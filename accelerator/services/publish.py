@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from accelerator.artifacts.segments.records import file_sizes
 from accelerator.engines.spark.lazy_engine import require_spark
 from accelerator.errors import (
     BuildError,
@@ -30,7 +32,7 @@ from cubes.definition import (
 )
 from cubes.match_result import Final
 from cubes.sql.answer import finish_text
-from cubes.sql.build import has_one_schema
+from cubes.sql.build import has_one_schema, stored_schema
 from rewrite.identifiers.quoting import text_constant
 from rewrite.render.expressions import quote
 
@@ -194,7 +196,7 @@ def _write(services: Services, target: CubeTarget, parts: tuple[str, ...]) -> No
         )
     engine = _publishing_engine(services, record)
     from cubes.job_error import JobError
-    from cubes.spark import run, segments_view
+    from cubes.spark import job_errors, run
 
     engine.register_functions()
     view = f"acc_{uuid.uuid4().hex}"
@@ -205,14 +207,15 @@ def _write(services: Services, target: CubeTarget, parts: tuple[str, ...]) -> No
         f" '{_SNAPSHOT}' = '{target.pinned[0].facts.snapshot_id}')"
         f" AS {published_select(target.cube, view, segment_condition(filled))}"
     )
-    paths = sorted({s.path for s in filled})
-    services.store.check_inside(paths)
+    sizes, schema = file_sizes(filled, services.store), stored_schema(target.cube, types)
     try:
-        with (
-            services.cancellation.tracked() as tag,
-            engine.tagged(tag),
-            segments_view(engine.session, target.cube, types, paths, view),
-        ):
+        with ExitStack() as staged, job_errors(), services.cancellation.tracked() as tag:
+            staged.enter_context(engine.tagged(tag))
+            frame = engine.segments_frame(
+                target.pinned[0].parts, services.store, schema, sizes, staged
+            )
+            frame.createOrReplaceTempView(view)
+            staged.callback(engine.session.catalog.dropTempView, view)
             run(engine.session, text)
     except JobError as error:
         raise BuildError(

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyiceberg.catalog.sql import SqlCatalog
+
 import accelerator
+from bench.s3_server import S3Server
 from bench.ssb.cubes import CUBES, constraints
 from bench.ssb.generate import MARKER, generate
 from bench.ssb.load import load
@@ -59,28 +62,52 @@ class Workspace:
         return self.loaded.read_bytes() == made.read_bytes()
 
 
-def open_loaded(workspace: Workspace, steps: Steps) -> accelerator.Accelerator:
-    """Generates and loads what isn't there yet, declares the constraints, opens the warehouse."""
+def open_loaded(
+    workspace: Workspace, steps: Steps, s3: str | None = None
+) -> accelerator.Accelerator:
+    """Generates and loads what isn't there yet, declares the constraints, opens the warehouse.
+
+    With the address of an S3 server warehouse and store are there, made anew.
+    """
     with steps.step(f"Generate SSB at scale {workspace.scale:g}") as tell:
         generate(
             workspace.parquet,
             workspace.scale,
             report=lambda table, done, total: tell(f"{table}: {done:,} of {total:,} rows"),
         )
-    loaded = workspace.is_loaded()
-    if not loaded:
-        shutil.rmtree(workspace.warehouse, ignore_errors=True)
-    workspace.warehouse.mkdir(parents=True, exist_ok=True)
-    acc = accelerator.open(workspace.warehouse, create=True, spark_conf=SPARK_CONF)
+    loaded = s3 is None and workspace.is_loaded()
+    if s3 is not None:
+        acc = _open_on_s3(workspace.root / "s3", s3)
+    else:
+        if not loaded:
+            shutil.rmtree(workspace.warehouse, ignore_errors=True)
+        workspace.warehouse.mkdir(parents=True, exist_ok=True)
+        acc = accelerator.open(workspace.warehouse, create=True, spark_conf=SPARK_CONF)
     if not loaded:
         with steps.step("Start Spark (the first time it downloads the Iceberg runtime)"):
             acc.spark.sparkContext.setLogLevel("ERROR")
         with steps.step("Load the five tables into Iceberg by Spark") as tell:
             load(acc.spark, workspace.parquet, tell)
-        shutil.copyfile(workspace.parquet / MARKER, workspace.loaded)
+        if s3 is None:
+            shutil.copyfile(workspace.parquet / MARKER, workspace.loaded)
     with steps.step("Declare the primary and foreign keys (not enforced)"):
         declare_constraints(acc)
     return acc
+
+
+def _open_on_s3(folder: Path, endpoint: str) -> accelerator.Accelerator:
+    """Opens an empty warehouse in the server's bucket; only its catalog is in the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    properties, uri = S3Server(endpoint).catalog_properties, f"sqlite:///{folder / 'catalog.db'}"
+    SqlCatalog("lake", uri=uri, **properties).engine.dispose()
+    return accelerator.open(
+        catalog_name="lake",
+        catalog_uri=uri,
+        catalog_properties=properties,
+        segment_cache_folder=str(folder / "copies"),
+        spark_conf=SPARK_CONF,
+    )
 
 
 def declare_constraints(acc: accelerator.Accelerator) -> None:

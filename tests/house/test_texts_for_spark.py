@@ -21,6 +21,7 @@ _USERS_OWN = {
 _GUARDED = {"cubes/spark.py": 1, "accelerator/services/clustering/spark.py": 2}
 """Each call there has `unexpanded_in` around its text."""
 _CHECKED = {
+    "accelerator/engines/spark/segment_files.py": 1,
     "accelerator/engines/spark/session/state.py": 1,
     "accelerator/services/clustering/data_files.py": 1,
 }

@@ -5,13 +5,13 @@ Pure. A record says all that is needed to tell later whether its rows are still 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from accelerator.artifacts.segments.checksums import CHECKSUM
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.store import CoveredFile, EdgeCount, SegmentRecord
+from accelerator.store import CoveredFile, EdgeCount, SegmentRecord, Store
 from cubes.coverage import read_as
 from cubes.definition import FORMAT, CubeDefinition
 from rewrite.ir.expr import Column
@@ -50,6 +50,18 @@ class WrittenSegment(Struct, frozen=True):
 
 
 NOTHING = WrittenSegment("", 0, 0, 0, 0, 0, {}, "")
+
+
+def file_sizes(segments: Iterable[SegmentRecord], store: Store) -> dict[str, int]:
+    """Returns the bytes of the segments' files by URI, as recorded; if they aren't, as stored."""
+    found: dict[str, int] = {}
+    for one in segments:
+        recorded = one.facts.get(FILE_BYTES)
+        if isinstance(recorded, int) or store.is_local:  # of local files nobody needs it
+            found[one.path] = recorded or 0
+        elif one.path not in found:
+            found[one.path] = store.artifact_size(one.path)
+    return found
 
 
 class Counts(Struct, frozen=True):

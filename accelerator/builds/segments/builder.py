@@ -501,6 +501,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
                 job.uri,
                 min(len(files), tasks),
                 small=[o for o in range(1, len(sources)) if _memory(target, o) <= _SMALL_BYTES],
+                write=engine.segments_writer(target.pinned[0].parts, self._store),
             )
             loop.check()
             written = inspect(self._store, self._duckdb, job)

@@ -14,7 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -35,6 +35,7 @@ from accelerator.engines.spark.file_selection import (
 )
 from accelerator.engines.spark.jvm.classes import Jvm
 from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
+from accelerator.engines.spark.segment_files import segments_frame, segments_writer
 from accelerator.engines.spark.session.settings import (
     PACKAGES,
     REWRITE_CATALOG,
@@ -47,6 +48,7 @@ from accelerator.engines.spark.start.background import Background
 from accelerator.engines.spark.start.start import running_stage, start
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
+from accelerator.store import Store
 from accelerator.version import VERSION
 from cubes.job_error import JobError
 from cubes.spark import CANCELLED, built, job_errors, unexpanded_in
@@ -294,6 +296,23 @@ class SparkEngine:
             ) from error
         sql = selection_sql(f"{self.selection_catalog()}.`{name}`", pinned)
         return Staged(sql, lambda: unstage_selection(self.jvm, staged, name))
+
+    def segments_frame(
+        self,
+        table: tuple[str, ...],
+        store: Store,
+        schema: str,
+        files: Mapping[str, int],
+        leases: ExitStack,
+    ) -> DataFrame:
+        """Returns the rows of segment files of a cube over that table; see `segment_files.py`."""
+        return segments_frame(self, table, store, schema, files, leases)
+
+    def segments_writer(
+        self, table: tuple[str, ...], store: Store
+    ) -> Callable[[DataFrame, str], None] | None:
+        """Returns a function that writes cells of a cube over that table; None: Spark's own."""
+        return segments_writer(self, table, store)
 
     def newest_metadata(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
         """The newest metadata file of a table, by the JVM, and the table's uuid.

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from accelerator.artifacts.segments.checksums import check
+from accelerator.artifacts.segments.records import file_sizes
 from accelerator.common.arrow.spark_types import conform, is_known
 from accelerator.common.stage_timer import staged
 from accelerator.engines.duckdb.engine import (
@@ -417,10 +418,11 @@ def _frame(
     filled = [s for s in plan.segments if s.rows]
     if filled:
         view = f"acc_{uuid.uuid4().hex}"
-        paths = sorted({s.path for s in filled})
-        store.check_inside(paths)
+        table = plan.pinned[plan.match.fact].parts
         schema = stored_schema(plan.definition, types)
-        session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
+        sizes = file_sizes(filled, store)
+        frame = engine.segments_frame(table, store, schema, sizes, leases)
+        frame.createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
     cells = plan.cover.cells_read

@@ -126,10 +126,11 @@ def _write_segments(
     uri: str,
     partitions: int,
     small: Iterable[int] = frozenset(),
+    write: Callable[[Any, str], None] | None = None,
 ) -> None:
     """A cube's job: its files are recorded, under the cube, its sources and its data files."""
     if not isinstance(spark, RecordedSession):
-        _WRITE(spark, cube, sources, segments, uri, partitions, frozenset(small))
+        _WRITE(spark, cube, sources, segments, uri, partitions, frozenset(small), write)
         return
     lake, target = spark.engine.recorded, Path(uri.removeprefix("file://"))
     key = digest("segments", repr(to_dict(cube)), *sources, *segments, partitions, sorted(small))
