@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from obstore.exceptions import BaseError
 
 from accelerator.common.lru_cache import Recent
 
@@ -20,6 +21,7 @@ _UNTRANSLATED = (
 )
 """Properties by which PyIceberg reaches a bucket in ways that aren't tried with obstore."""
 _RETRIES_MAX, _RETRY_S = 4, 30.0
+_REGION = "us-east-1"
 _CONNECT_S, _SILENT_S, _REQUEST_S = 5.0, 20.0, 120.0
 """Seconds to connect, between two pieces of an answer, and of a whole answer."""
 _PROFILES = (
@@ -73,7 +75,10 @@ def open_bucket(name: str, properties: Mapping[str, str]) -> Bucket | str:
     if why is not None:
         return why
     used = {key: text for key, text in properties.items() if key.startswith(("s3.", "client."))}
-    return _OPEN.get_or((name, *sorted(used.items())), lambda: _opened(name, used))
+    try:
+        return _OPEN.get_or((name, *sorted(used.items())), lambda: _opened(name, used))
+    except BaseError as error:
+        return f"obstore can't open it: {str(error).partition(chr(10))[0]}"
 
 
 def _unreached(properties: Mapping[str, str]) -> str | None:
@@ -82,8 +87,11 @@ def _unreached(properties: Mapping[str, str]) -> str | None:
         return f"the catalog sets {named}"
     if _is_set(properties, "s3.force-virtual-addressing") and properties.get("s3.endpoint"):
         return "the catalog sets s3.force-virtual-addressing for a server of its own"
-    if _first(properties, "access-key-id") or _is_set(properties, "s3.anonymous"):
+    if _is_set(properties, "s3.anonymous"):
         return None
+    if _first(properties, "access-key-id"):
+        has_secret = _first(properties, "secret-access-key")
+        return None if has_secret else "the catalog sets a key without its secret"
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         return None
     found = (os.environ.get(variable) or file for variable, file in _PROFILES)
@@ -98,24 +106,26 @@ def _opened(name: str, properties: Mapping[str, str]) -> Bucket:
     endpoint = properties.get("s3.endpoint", "")
     if endpoint and "://" not in endpoint:
         endpoint = f"https://{endpoint}"
+    region = _region(name, endpoint, properties)
+    is_own_host = not endpoint and "." not in name
+    address = endpoint or _amazon(name if is_own_host else "", region)
+    # Whatever isn't set here, obstore takes from the environment's variables, PyIceberg doesn't.
     config: dict[str, Any] = {
-        "access_key_id": _first(properties, "access-key-id"),
-        "secret_access_key": _first(properties, "secret-access-key"),
-        "session_token": _first(properties, "session-token"),
-        "region": _first(properties, "region") or _region(name, endpoint),
-        "endpoint": endpoint,
+        "region": region,
+        "endpoint": address,
+        "aws_endpoint_url_s3": address,
         "skip_signature": _is_set(properties, "s3.anonymous"),
-        "virtual_hosted_style_request": not endpoint and "." not in name,
+        "virtual_hosted_style_request": is_own_host,
     }
     client: dict[str, Any] = {
-        "allow_http": urlsplit(endpoint).scheme == "http",
+        "allow_http": urlsplit(address).scheme == "http",
         "connect_timeout": _seconds(properties.get("s3.connect-timeout"), _CONNECT_S),
         "read_timeout": timedelta(seconds=_SILENT_S),
         "timeout": _seconds(properties.get("s3.request-timeout"), _REQUEST_S),
     }
     store = S3Store(
         name,
-        config={key: value for key, value in config.items() if value},  # type: ignore[arg-type]
+        config=config,  # type: ignore[arg-type]
         client_options=client,  # type: ignore[arg-type]
         retry_config={
             "max_retries": _RETRIES_MAX,
@@ -126,6 +136,7 @@ def _opened(name: str, properties: Mapping[str, str]) -> Bucket:
                 "base": 2,
             },
         },
+        credential_provider=_credentials(properties),  # type: ignore[arg-type]
     )
     return Bucket(store, f"{endpoint}/{name}", dict(properties))
 
@@ -138,13 +149,45 @@ def _is_set(properties: Mapping[str, str], name: str) -> bool:
     return properties.get(name, "").lower() in ("1", "t", "true", "y", "yes", "on")
 
 
-def _region(bucket: str, endpoint: str) -> str:
-    """Asks Amazon for the region of a bucket; another server takes any."""
-    if endpoint:
-        return "us-east-1"
+def _credentials(properties: Mapping[str, str]) -> Callable[[], dict[str, str | None]] | None:
+    """Gives the catalog's key with its token; None if it has none: then the environment's."""
+    found = {
+        "access_key_id": _first(properties, "access-key-id"),
+        "secret_access_key": _first(properties, "secret-access-key"),
+        "token": _first(properties, "session-token"),
+        "expires_at": None,
+    }
+    return (lambda: found) if found["access_key_id"] else None
+
+
+def _region(bucket: str, endpoint: str, properties: Mapping[str, str]) -> str:
+    """The region that is set, else Amazon is asked for the bucket's; another server takes any."""
+    named = _first(properties, "region")
+    if named and not _is_set(properties, "s3.resolve-region"):
+        return named
+    if endpoint and not _is_amazon(endpoint):
+        return named or _REGION
     from pyarrow.fs import resolve_s3_region
 
-    return str(resolve_s3_region(bucket))
+    try:
+        return str(resolve_s3_region(bucket))
+    except OSError:
+        return named or os.environ.get("AWS_REGION") or _REGION
+
+
+def _is_amazon(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+
+
+def _amazon(bucket: str, region: str) -> str:
+    """The address of a bucket's own host, or of the region's without one.
+
+    >>> _amazon("b", "eu-west-1"), _amazon("", "cn-north-1")
+    ('https://b.s3.eu-west-1.amazonaws.com', 'https://s3.cn-north-1.amazonaws.com.cn')
+    """
+    host = f"s3.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    return f"https://{bucket}.{host}" if bucket else f"https://{host}"
 
 
 def _seconds(text: str | None, otherwise: float) -> timedelta:

@@ -330,6 +330,7 @@ def test_keys_that_obstore_lacks_are_pyicebergs(world, key):
         ({"s3.signer": "S3V4RestSigner"}, "the catalog sets s3.signer"),
         ({"client.role-arn": "arn:x"}, "the catalog sets client.role-arn"),
         ({"s3.force-virtual-addressing": "true"}, "force-virtual-addressing"),
+        ({"s3.secret-access-key": ""}, "a key without its secret"),
     ],
 )
 def test_buckets_that_pyiceberg_reaches(world, properties, why):
@@ -344,6 +345,71 @@ def test_a_profiles_credentials_are_pyicebergs(world, monkeypatch, tmp_path):
     assert not isinstance(stores.open_bucket(world.bucket, named), str)
     (tmp_path / "credentials").write_text("[default]\n")
     assert "profile" in str(stores.open_bucket(world.bucket, named))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AWS_SESSION_TOKEN": "environment"},
+        {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"},
+        {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"},
+        {"AWS_SKIP_SIGNATURE": "true"},
+        {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"},
+    ],
+)
+def test_a_catalogs_own_settings_are_not_mixed_with_the_environments(world, monkeypatch, variables):
+    """PyIceberg takes a catalog's key, token and address, and none of these variables."""
+    world.client.put_object(Bucket=world.bucket, Key="x", Body=b"0123456789")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    requests, app = [], world.door.app
+    monkeypatch.setattr(
+        world.door, "app", lambda env, start: requests.append(env) or app(env, start)
+    )
+    with ObjectInputs(world.properties).new_input(f"s3://{world.bucket}/x").open() as stream:
+        assert bytes(stream.read(4)) == b"0123"
+    assert all("HTTP_X_AMZ_SECURITY_TOKEN" not in one for one in requests)
+    assert all("Credential=k/" in one["HTTP_AUTHORIZATION"] for one in requests) and requests
+
+
+def test_the_environments_key_comes_with_its_token(world, monkeypatch):
+    world.client.put_object(Bucket=world.bucket, Key="x", Body=b"0123456789")
+    world.door.tokens.add("environment")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", VENDED)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "environment")
+    named = {"s3.endpoint": world.properties["s3.endpoint"], "s3.region": "us-east-1"}
+    with ObjectInputs(named).new_input(f"s3://{world.bucket}/x").open() as stream:
+        assert bytes(stream.read(4)) == b"0123"
+
+
+def test_what_obstore_cannot_open_is_pyicebergs(world, monkeypatch):
+    monkeypatch.setenv("AWS_CHECKSUM_ALGORITHM", "none-such")
+    assert "checksum" in str(stores.open_bucket(world.bucket, world.properties))
+
+
+@pytest.mark.parametrize(
+    ("properties", "resolved", "region"),
+    [
+        ({}, "eu-west-1", "eu-west-1"),
+        ({"s3.region": "r"}, "eu-west-1", "r"),
+        ({"s3.region": "r", "s3.resolve-region": "true"}, "eu-west-1", "eu-west-1"),
+        ({"s3.endpoint": "https://s3.eu-west-1.amazonaws.com"}, "eu-west-1", "eu-west-1"),
+        ({"s3.endpoint": "http://127.0.0.1:9"}, "eu-west-1", "us-east-1"),
+        ({}, None, "us-east-1"),
+    ],
+)
+def test_a_buckets_region(monkeypatch, properties, resolved, region):
+    def resolve(_bucket):
+        if resolved is None:
+            raise OSError("no network")
+        return resolved
+
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.setattr("pyarrow.fs.resolve_s3_region", resolve)
+    keys = {"s3.access-key-id": uuid.uuid4().hex, "s3.secret-access-key": "s"}
+    bucket = stores.open_bucket("b", {**keys, **properties})
+    assert bucket.store.config["region"] == region
 
 
 def test_ranges_side_by_side_are_one_request(world):
