@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 from obstore.exceptions import BaseError
 
 from accelerator.common.lru_cache import Recent
@@ -24,6 +24,7 @@ _RETRIES_MAX, _RETRY_S = 4, 30.0
 _REGION = "us-east-1"
 _CONNECT_S, _SILENT_S, _REQUEST_S = 5.0, 20.0, 120.0
 """Seconds to connect, between two pieces of an answer, and of a whole answer."""
+_FOLDERS = 1 << 16
 _PROFILES = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     ("AWS_CONFIG_FILE", "~/.aws/config"),
@@ -31,11 +32,15 @@ _PROFILES = (
 
 
 class Bucket(Struct, frozen=True):
-    """A bucket that is open; `place` differs between servers that have buckets of one name."""
+    """A bucket that is open; `place` differs between servers that have buckets of one name.
+
+    `read` are the folders in which the store has let these very credentials read an object.
+    """
 
     store: Any
     place: str
     properties: Mapping[str, str]
+    read: Recent[bool] = field(default_factory=lambda: Recent(_FOLDERS))
 
 
 _OPEN: Recent[Bucket] = Recent(64)

@@ -19,6 +19,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.common.interrupts import looking
 from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import CancelledError, EngineError
@@ -305,6 +306,48 @@ def test_credentials_that_have_expired_are_named(world):
     world.door.tokens.add("new")
     fresh = world.pinned(**{"s3.access-key-id": VENDED, "s3.session-token": "new"})
     assert world.ask("SELECT max(text) AS m FROM t", ["text"], pinned=fresh).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"), [(_SUM, ["name", "number"]), ("SELECT count(*) AS n FROM t", ["id"])]
+)
+def test_cached_bytes_are_not_for_credentials_that_the_store_refuses(world, sql, names):
+    world.door.tokens.add("theirs")
+    theirs = world.pinned(**{"s3.access-key-id": VENDED, "s3.session-token": "theirs"})
+    assert len(theirs.live_files()) == _FILES
+    world.door.tokens.remove("theirs")
+    rows = world.ask(sql, names)
+    with world.engine.stoppable("a"), pytest.raises(ObjectStoreError, match=r"refuses"):
+        world.ask(sql, names, tag="a", pinned=theirs)
+    assert world.ask(sql, names) == rows
+    world.door.tokens.add("theirs")
+    world.door.sent.clear()
+    assert world.ask(sql, names, pinned=theirs) == rows
+    assert len(world.data()) <= _FILES  # ends of those that are opened first; all else is cached
+    assert all(sent.startswith("bytes=-") for _, sent, _ in world.data())
+
+
+def test_ranges_that_nobody_waits_for_are_not_read(world):
+    keys = [f"x{number}" for number in range(3)]
+    for key in keys:
+        world.client.put_object(Bucket=world.bucket, Key=key, Body=bytes(3_000_000))
+    bucket = stores.open_bucket(world.bucket, world.properties)
+    assert not isinstance(bucket, str)
+    file = ObjectFile(bucket, "x0", f"s3://{world.bucket}/x0", 3_000_000)
+    world.door.released.clear()
+    world.door.reads = lambda _key: "stuck"
+
+    def cancel():
+        raise CancelledError("the statement was cancelled")
+
+    with looking(cancel), pytest.raises(CancelledError):
+        file.read_all([(start, start + 10) for start in range(0, 3_000_000, 30_000)])
+    world.door.sent.clear()
+    world.door.reads = None
+    world.door.released.set()
+    other = ObjectFile(bucket, "x1", f"s3://{world.bucket}/x1", 3_000_000)
+    other.read_all([(start, start + 10) for start in range(0, 3_000_000, 30_000)])
+    assert len([key for key, *_ in world.door.sent if key.endswith("x0")]) <= 32
 
 
 @pytest.mark.parametrize("key", ["a b/ü.x", "k=a%3Ab/c+d&e.x", "a#b?c*d[e]'f\".x"])
