@@ -42,6 +42,9 @@ class Bucket(Struct, frozen=True):
     properties: Mapping[str, str]
     read: Recent[bool] = field(default_factory=lambda: Recent(_FOLDERS))
 
+    def __repr__(self) -> str:
+        return f"Bucket({self.place!r})"  # without the properties' secrets
+
 
 _OPEN: Recent[Bucket] = Recent(64)
 """By their names and the properties that they were opened with: each keeps its connections."""

@@ -8,6 +8,7 @@ that aren't needed aren't asked for.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
@@ -24,6 +25,8 @@ from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import CatalogSettings, Lake
+from accelerator.iceberg.catalogs.readers import Pointer
+from accelerator.iceberg.catalogs.rest import TableAnswer, TableBrief
 from accelerator.iceberg.errors import NeedsSparkError, ObjectStoreError
 from accelerator.iceberg.objects import stores
 from accelerator.iceberg.objects.inputs import ObjectInputs, ObjectStream
@@ -453,6 +456,16 @@ def test_a_buckets_region(monkeypatch, properties, resolved, region):
     keys = {"s3.access-key-id": uuid.uuid4().hex, "s3.secret-access-key": "s"}
     bucket = stores.open_bucket("b", {**keys, **properties})
     assert bucket.store.config["region"] == region
+
+
+def test_secrets_are_in_no_repr():
+    secrets = {"s3.access-key-id": "k", "s3.secret-access-key": "hidden", "s3.region": "r"}
+    brief = TableBrief(
+        "s3://b/t/1.metadata.json", secrets, [{"prefix": "s3://b", "config": secrets}]
+    )
+    answer = TableAnswer(brief, json.dumps(secrets).encode(), None, ("d", "t"))
+    for shown in (stores.open_bucket("b", secrets), brief, answer, Pointer("l", secrets)):
+        assert "hidden" not in repr(shown)
 
 
 def test_ranges_side_by_side_are_one_request(world):
