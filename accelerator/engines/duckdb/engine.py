@@ -318,9 +318,10 @@ class DuckDBEngine:
 
     def _serve_objects(self, files: AbstractFileSystem) -> None:
         """Lets DuckDB open objects through that file system, in later databases too."""
-        root = self._open()
+        opened = self._open()
         with self._lock:
             self._object_files = files
+            root = self._root or opened  # another one, if a table's folder was added meanwhile
             if PROTOCOL not in root.list_filesystems():
                 root.register_filesystem(files)
 
