@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from obstore.exceptions import BaseError
 
 from accelerator.common.lru_cache import Recent
 
+_BUCKET = re.compile(r"[A-Za-z0-9][\w.-]{0,254}", re.ASCII)
 SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _UNTRANSLATED = (
     *("py-io-impl", "s3.proxy-uri", "s3.retry-strategy-impl", "s3.signer"),
@@ -53,7 +55,8 @@ _OPEN: Recent[Bucket] = Recent(64)
 def bucket_and_key(location: str) -> tuple[str, str] | None:
     """The bucket and the key of an S3 location; None of others, and of keys that obstore lacks.
 
-    obstore can't name keys with an empty segment, or one of dots.
+    obstore can't name keys with an empty segment, or one of dots. A bucket's name becomes a part of
+    a host's, so `s3://host:80#/x` would send signed requests to that host.
 
     >>> bucket_and_key("s3a://b/t/a%20b.parquet")
     ('b', 't/a%20b.parquet')
@@ -62,7 +65,7 @@ def bucket_and_key(location: str) -> tuple[str, str] | None:
     """
     scheme, mark, rest = location.partition("://")
     bucket, _, key = rest.partition("/")
-    if not mark or scheme not in SCHEMES or not bucket:
+    if not mark or scheme not in SCHEMES or not _BUCKET.fullmatch(bucket):
         return None
     return None if {"", ".", ".."} & set(key.split("/")) else (bucket, key)
 

@@ -369,6 +369,15 @@ def test_keys_that_obstore_lacks_are_pyicebergs(world, key):
     assert ObjectInputs(world.properties).object(f"s3://{world.bucket}/{key}") is None
 
 
+@pytest.mark.parametrize("bucket", ["host:80#", "host?", "a@host", "..", "%68ost", "b\n", ""])
+def test_a_bucket_that_would_be_another_host_is_not_asked(bucket):
+    assert stores.bucket_and_key(f"s3://{bucket}/t/x.parquet") is None
+    assert stores.bucket_and_key("s3://My_bucket.1-x/t/x.parquet") == (
+        "My_bucket.1-x",
+        "t/x.parquet",
+    )
+
+
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
