@@ -50,16 +50,20 @@ def not_counted(_size: int) -> None:
 
 
 class ObjectFile:
-    """An object in a bucket; `size` is what its manifest states, None if nothing does."""
+    """An object in a bucket; `size` is what its manifest states, None if nothing does.
+
+    Without a stated size it may be replaced, as `v1.metadata.json` is by a table that is made anew.
+    """
 
     def __init__(self, bucket: Bucket, key: str, location: str, size: int | None = None) -> None:
         self.location, self.size = location, size
         self._bucket, self._key, self._folder = bucket, key, key.rpartition("/")[0]
+        self._version = ""
 
     @property
-    def identity(self) -> tuple[str, str, int | None]:
+    def identity(self) -> tuple[str, str, int | None, str]:
         """Differs from that of any other content."""
-        return self._bucket.place, self._key, self.size
+        return self._bucket.place, self._key, self.size, self._version
 
     def read(self, start: int, end: int, count: Count = not_counted) -> memoryview:
         """The bytes of the range; `count` is given how many bytes the store sent.
@@ -168,13 +172,14 @@ class ObjectFile:
         """NeedsSparkError if the object isn't the one that a manifest, or an earlier look, saw."""
         size, version = int(meta["size"]), str(meta["e_tag"] or meta["last_modified"])
         if self.size is None:
-            self.size = size
+            self.size, self._version = size, version
         if size != self.size:
             raise NeedsSparkError(
                 f"{self.location} has {size} bytes, its manifest states {self.size}",
                 hint="Spark reads it; the statement takes that way by itself",
             )
-        if _VERSIONS.get_or(self.identity, lambda: version) != version:
+        seen = self._version or _VERSIONS.get_or(self.identity, lambda: version)
+        if seen != version:
             raise NeedsSparkError(
                 f"{self.location} was replaced since it was first read",
                 hint="data files never change; Spark reads what is there now",

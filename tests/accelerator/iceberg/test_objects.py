@@ -227,6 +227,25 @@ def test_a_file_that_is_replaced_after_its_footer_was_read_is_not_read_on(world)
     assert world.totals().num_rows == 5  # from memory: the rows of the snapshot
 
 
+@pytest.mark.parametrize("measured", [False, True])
+def test_metadata_that_is_replaced_is_read_anew(world, measured):
+    """A Hadoop catalog's `v1.metadata.json` is written again, as long as before."""
+    inputs = ObjectInputs(world.properties)
+    for body in (b"a" * 100_000, b"b" * 100_000):
+        world.client.put_object(Bucket=world.bucket, Key="t/metadata/v1.metadata.json", Body=body)
+        found = inputs.new_input(f"s3://{world.bucket}/t/metadata/v1.metadata.json")
+        assert not measured or len(found) == 100_000
+        with found.open() as stream:
+            assert bytes(stream.read(10)) + bytes(stream.read()) == body
+    with found.open() as stream:
+        assert bytes(stream.read(11)) == b"b" * 11
+        world.client.put_object(
+            Bucket=world.bucket, Key="t/metadata/v1.metadata.json", Body=body[1:] + b"c"
+        )
+        with pytest.raises(NeedsSparkError, match="was replaced"):
+            stream.read()
+
+
 def test_a_file_that_is_gone(world):
     world.client.delete_object(Bucket=world.bucket, Key=world.key())
     with pytest.raises(FileNotFoundError, match="is gone"):
