@@ -26,6 +26,7 @@ _RETRIES_MAX, _RETRY_S = 4, 30.0
 _REGION = "us-east-1"
 _CONNECT_S, _SILENT_S, _REQUEST_S = 5.0, 20.0, 120.0
 """Seconds to connect, between two pieces of an answer, and of a whole answer."""
+_SECONDS_MAX = 1_000_000
 _FOLDERS = 1 << 16
 _PROFILES = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
@@ -88,7 +89,7 @@ def open_bucket(name: str, properties: Mapping[str, str]) -> Bucket | str:
     used = {key: text for key, text in properties.items() if key.startswith(("s3.", "client."))}
     try:
         return _OPEN.get_or((name, *sorted(used.items())), lambda: _opened(name, used))
-    except BaseError as error:
+    except (BaseError, ValueError) as error:
         return f"obstore can't open it: {str(error).partition(chr(10))[0]}"
 
 
@@ -128,11 +129,13 @@ def _opened(name: str, properties: Mapping[str, str]) -> Bucket:
         "skip_signature": _is_set(properties, "s3.anonymous"),
         "virtual_hosted_style_request": is_own_host,
     }
+    silent = _seconds(properties.get("s3.request-timeout"), _SILENT_S)
     client: dict[str, Any] = {
         "allow_http": urlsplit(address).scheme == "http",
         "connect_timeout": _seconds(properties.get("s3.connect-timeout"), _CONNECT_S),
-        "read_timeout": timedelta(seconds=_SILENT_S),
-        "timeout": _seconds(properties.get("s3.request-timeout"), _REQUEST_S),
+        # Arrow ends a request by it that is silent so long, however long it takes.
+        "read_timeout": silent,
+        "timeout": max(silent, timedelta(seconds=_REQUEST_S)),
     }
     store = S3Store(
         name,
@@ -202,4 +205,7 @@ def _amazon(bucket: str, region: str) -> str:
 
 
 def _seconds(text: str | None, otherwise: float) -> timedelta:
-    return timedelta(seconds=float(text) if text else otherwise)
+    seconds = float(text) if text else otherwise
+    if not 0 < seconds < _SECONDS_MAX:
+        raise ValueError(f"{text} is no number of seconds to wait")
+    return timedelta(seconds=seconds)

@@ -460,6 +460,19 @@ def test_the_environments_key_comes_with_its_token(world, monkeypatch):
 def test_what_obstore_cannot_open_is_pyicebergs(world, monkeypatch):
     monkeypatch.setenv("AWS_CHECKSUM_ALGORITHM", "none-such")
     assert "checksum" in str(stores.open_bucket(world.bucket, world.properties))
+    for seconds in ("inf", "-1", "soon"):
+        given = {**world.properties, "s3.connect-timeout": seconds}
+        assert "obstore can't open it" in str(stores.open_bucket(world.bucket, given))
+
+
+def test_an_answer_that_comes_slowly_is_waited_for(world):
+    """`s3.request-timeout` is about silence, as Arrow has it."""
+    world.client.put_object(Bucket=world.bucket, Key="x", Body=b"0123456789" * 5)
+    bucket = stores.open_bucket(world.bucket, {**world.properties, "s3.request-timeout": "0.5"})
+    assert not isinstance(bucket, str)
+    world.door.reads = lambda _key: "slow"
+    data = ObjectFile(bucket, "x", f"s3://{world.bucket}/x", 50).read(0, 50)
+    assert bytes(data) == b"0123456789" * 5
 
 
 @pytest.mark.parametrize(

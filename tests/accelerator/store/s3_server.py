@@ -3,7 +3,7 @@
 Harm is of four sorts: a request is refused unseen; it's done and then said to have failed (so the
 client tries again what is done); it's done twice; or it's said to have failed and is done some
 requests later. Where it has `tokens`, whose key is `VENDED` is turned away without one of them.
-Answers to reads may be cut off in the middle, or wait until `released` is set.
+Answers to reads may be cut off in the middle, come slowly, or wait until `released` is set.
 """
 
 from __future__ import annotations
@@ -69,7 +69,15 @@ class HarmfulDoor:
         data = b"".join(answer)
         with self.lock:
             self.sent.append((key, environ.get("HTTP_RANGE", ""), len(data)))
+        if harm == "slow":
+            return self._slowly(data)
         return [data[: len(data) // 2] if harm == "cut" else data]
+
+    def _slowly(self, data):
+        """One byte each tenth of a second."""
+        for place in range(len(data)):
+            threading.Event().wait(0.1)
+            yield data[place : place + 1]
 
     def _do(self, environ, body):
         list(self.app({**environ, "wsgi.input": _Body(body)}, lambda *_: None))
