@@ -42,9 +42,10 @@ class TableFiles:
     def may_read(self, path: str) -> bool:
         """Returns whether the file lies in an allowed folder, without a link on the way from there.
 
-        The file itself may be a link: `by_ids` looks at it anyway.
+        The file itself may be a link: `by_ids` looks at it anyway. DuckDB reads a backslash beside
+        `*`, `?` or `[` as a part of a pattern.
         """
-        if len(path) > _PATH_MAX or any(odd in path for odd in ("/../", "/./", "//")):
+        if len(path) > _PATH_MAX or any(odd in path for odd in ("/../", "/./", "//", "\\")):
             return False
         folder = path.rpartition("/")[0]
         plain = self._plain.get(folder)

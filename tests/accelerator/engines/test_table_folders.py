@@ -168,6 +168,21 @@ def test_folders_that_are_no_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert why in _why(host, location), location
 
 
+@pytest.mark.parametrize(
+    "name", ["a*b", "[x]", "k=1", "a b%20", "e\u0301'\"", "{a,b}", "\\*", "a*\\d"]
+)
+def test_odd_names_are_read_or_left_to_arrow(
+    engine: DuckDBEngine, tmp_path: Path, name: str
+) -> None:
+    path = _written(tmp_path / "a", 7)
+    path.parent.rename(tmp_path / name)
+    path = tmp_path / name / path.name
+    readable = engine.files_of([str(path.parent)]).may_read(str(path))
+    assert readable is ("\\" not in name)
+    if readable:
+        assert _value(engine, path) == 7
+
+
 def test_a_private_file_is_no_data_file(tmp_path: Path) -> None:
     folders = TableFolders([str(tmp_path)], [str(tmp_path / "users.toml"), str(tmp_path / "logs")])
     files, _ = folders.of([str(tmp_path / "t")])
