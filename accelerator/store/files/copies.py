@@ -8,6 +8,7 @@ is as long as the artifact, and no draft has that name.
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +52,7 @@ class LocalCopies:
 
     def __init__(self, files: RemoteFiles, folder: Path, bytes_max: int) -> None:
         self._files, self.folder, self._bytes_max = files, folder, bytes_max
-        self._written = 0
+        self._written, self._is_own = 0, False
         self._lock = threading.Lock()
         self._locks: Recent[threading.Lock] = Recent()
 
@@ -85,6 +86,7 @@ class LocalCopies:
 
         Threads that want one artifact download it once.
         """
+        self._check_owner()
         target = self.path(path)
         with self._locks.get_or(target.name, threading.Lock):
             if target.is_file():
@@ -124,6 +126,7 @@ class LocalCopies:
         draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._check_owner()
             yield draft
             size = draft.stat().st_size
             draft.replace(target)
@@ -143,6 +146,18 @@ class LocalCopies:
         with self.draft(path) as draft:
             yield draft
             self._files.upload(path, draft)
+
+    def _check_owner(self) -> None:
+        """StoreError if another user made the folder: its files may be anything."""
+        if self._is_own or not hasattr(os, "getuid"):
+            return
+        with suppress(OSError):  # it isn't there yet, or can't be reached
+            if self.folder.stat().st_uid not in (0, os.getuid()):
+                raise StoreError(
+                    f"the folder {self.folder} for copies of segments is another user's",
+                    hint="set segment_cache_folder to a folder of your own",
+                )
+            self._is_own = True
 
     def _look_after(self, written: int) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ compared with the same statement over the rows, asked in a session without cubes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,21 @@ def test_a_copy_that_was_altered_is_fetched_anew(bucket: Bucket) -> None:
         assert copy.read_bytes() == data
         copy.write_bytes(data[:50])
         assert answered(acc, f"{ASKED} LIMIT 100") == bucket.plain(ASKED)
+
+
+def test_copies_in_another_users_folder_are_not_read(
+    bucket: Bucket, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bucket.open() as acc:
+        acc.query(CUBE)
+    if os.getuid() == 0:
+        os.chown(bucket.folder / "copies", 12345, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with bucket.open() as acc:
+        with pytest.raises(AcceleratorError):  # Spark isn't there to answer
+            acc.query(ASKED)
+        assert list(acc.fallbacks) == ["engine_failed"] and "another user's" in caplog.text
 
 
 def test_what_is_larger_than_the_cache_is_not_read_in_process(
