@@ -20,6 +20,7 @@ from pyiceberg.catalog.rest import (
     TableResponse,
 )
 from pyiceberg.catalog.rest.scan_planning import StorageCredential
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
@@ -90,11 +91,16 @@ class TableAnswer(Struct, frozen=True):
 
 
 def table_answer(catalog: Catalog, identifier: tuple[str, ...]) -> TableAnswer | None:
-    """Asks for a table once; None if the answer isn't a table's with a metadata file."""
+    """Asks for a table once; None if the answer isn't a table's with a metadata file.
+
+    NoSuchTableError if the catalog has none of that name.
+    """
     if not isinstance(catalog, RestCatalog) or SNAPSHOT_LOADING_MODE in catalog.properties:
         return None
     parts = catalog._split_identifier_for_path(identifier, IdentifierKind.TABLE)
     answer = catalog._session.get(catalog.url(Endpoints.load_table, prefixed=True, **parts))
+    if answer.status_code == _GONE:
+        raise NoSuchTableError(".".join(identifier))
     if not answer.ok:
         return None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyiceberg.exceptions import NoSuchNamespaceError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
 from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.catalogs.readers import CatalogSettings, Pointer, PyIcebergCatalog, asked
@@ -32,8 +32,11 @@ class RestCatalog(PyIcebergCatalog):
         from accelerator.iceberg.catalogs.rest import table_answer
 
         with asked(self._settings):
-            answer = table_answer(self._open(), identifier)
-        if answer is None:  # no table, an error, or what PyIceberg refuses
+            try:
+                answer = table_answer(self._open(), identifier)
+            except NoSuchTableError:
+                return None
+        if answer is None:  # an error, or what PyIceberg refuses
             return super().pointer(identifier, moment)
         known = self._answers.get(identifier)
         if known is None or known[0] != answer.brief:

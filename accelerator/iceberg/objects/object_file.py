@@ -57,7 +57,7 @@ class ObjectFile:
 
     def __init__(self, bucket: Bucket, key: str, location: str, size: int | None = None) -> None:
         self.location, self.size = location, size
-        self._bucket, self._key, self._folder = bucket, key, key.rpartition("/")[0]
+        self._bucket, self._key, self._folder = bucket, key, folder_of(key)
         self._version = ""
 
     @property
@@ -199,6 +199,18 @@ class ObjectFile:
         return ObjectStoreError(
             f"{self.location} can't be read: {said}", hint="check the store and the network"
         )
+
+
+def folder_of(key: str) -> str:
+    """The folder of an object without the folders of partitions, whose readers are the same.
+
+    >>> folder_of("lake/t/data/day=1/hour=2/x.parquet"), folder_of("lake/t/data/a/x.parquet")
+    ('lake/t/data', 'lake/t/data/a')
+    """
+    parts = key.split("/")[:-1]
+    while parts and "=" in parts[-1]:
+        parts.pop()
+    return "/".join(parts)
 
 
 def merged(ranges: Sequence[Range]) -> list[Range]:

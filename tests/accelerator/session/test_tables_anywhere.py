@@ -205,4 +205,6 @@ def test_a_tables_metadata_is_parsed_once_and_its_credentials_are_the_newest(
         assert acc.query("SELECT count(*) AS n FROM d.t").fetchall() == [(6,)]
         assert len(parsed) == 2
         catalog.drop_table("d.t")
+        server.asked.clear()
         assert acc.services.lake.pin().pinned(("d", "t")) is None
+        assert sum("/tables/t" in one for one in server.asked) == 1
