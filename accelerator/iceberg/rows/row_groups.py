@@ -193,7 +193,7 @@ class GroupReader:
         """
         path = local_path(file.path)
         if file.file_format == "orc":
-            return OrcFile(opener(self._io, file), known)
+            return OrcFile(opener(self._io, file.path, file.size_bytes), known)
         stream = None if path else object_stream(self._io, file.path, file.size_bytes)
         if stream is not None:
             known = known or stream.footer()
