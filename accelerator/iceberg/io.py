@@ -29,6 +29,7 @@ METADATA_BYTES_MAX = 1 << 29
 SMALL = 1 << 20
 """Bytes of an object's range that is cached in memory."""
 _CHUNK = 1 << 16
+_HDFS = ("hdfs", "viewfs")
 
 
 class Inputs(Protocol):
@@ -74,6 +75,16 @@ def object_stream(inputs: Inputs, location: str, size: int) -> ObjectStream | No
     """The stream of an object of that size; None for what isn't read by obstore."""
     stream = getattr(inputs, "stream", None)
     return None if stream is None else cast("ObjectStream | None", stream(location, size))
+
+
+def reading_hint(location: str, otherwise: str) -> str:
+    """Returns what a user can do about a file that can't be read."""
+    if location.partition("://")[0] not in _HDFS:
+        return otherwise
+    return (
+        "files in HDFS are read in process with Hadoop's libhdfs: set JAVA_HOME, HADOOP_HOME and"
+        " CLASSPATH; without it Spark answers, and nothing can be built"
+    )
 
 
 def file_io(location: str, properties: Mapping[str, str]) -> FileIO:
