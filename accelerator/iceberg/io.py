@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
-from accelerator.common.file_uri import path_of
-from accelerator.common.safe_files import open_file
+from accelerator.common.files.file_uri import path_of
+from accelerator.common.files.safe_files import open_file
 
 if TYPE_CHECKING:
     from accelerator.iceberg.objects.inputs import ObjectStream
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
-SMALL = 1 << 20
-"""Bytes of an object's range that is cached in memory."""
 _CHUNK = 1 << 16
 _HDFS = ("hdfs", "viewfs")
 
