@@ -321,9 +321,10 @@ class DuckDBEngine:
         # Who reads no objects doesn't wait for fsspec.
         from accelerator.engines.duckdb.object_file_system import ObjectFileSystem
 
-        root = self._open()
+        opened = self._open()
         with self._lock:
             self._object_files = self._object_files or ObjectFileSystem(scans)
+            root = self._root or opened  # another one, if a table's folder was added meanwhile
             if PROTOCOL not in root.list_filesystems():
                 root.register_filesystem(self._object_files)
 

@@ -66,8 +66,9 @@ class ObjectScans:
             self._serve(self)
             self._served = True
         name = hashlib.sha256(repr(file.identity).encode()).hexdigest()[:32]
-        self._files.put(name, file)  # with the newest credentials
-        return f"{OBJECTS_FOLDER}{self.lane(tag).number}/{name}.parquet"
+        path = f"{OBJECTS_FOLDER}{self.lane(tag).number}/{name}.parquet"
+        self._files.put(path, file)  # with this statement's credentials
+        return path
 
     def lane(self, tag: str) -> Lane:
         """The lane of the work of that tag, the first free one if it has none yet."""
@@ -98,8 +99,8 @@ class ObjectScans:
 
     def opened(self, path: str) -> tuple[ObjectFile, Lane | None]:
         """The object of a path, and the lane of the statement that reads it. FileNotFoundError."""
-        number, _, name = path.removeprefix(OBJECTS_FOLDER).partition("/")
-        file = self._files.get(name.removesuffix(".parquet"))
+        number = path.removeprefix(OBJECTS_FOLDER).partition("/")[0]
+        file = self._files.get(path)
         if file is None:
             raise FileNotFoundError(path)
         with self._lock:
