@@ -114,6 +114,20 @@ def _answers_by_bounds(statistics: FileStatistics, column: Column) -> bool:
     return not unknown.any() and bool((statistics.alive == statistics.rows).all())
 
 
+def may_negate(calls: Sequence[Call]) -> bool:
+    """Reports if Spark may deny an operator among a condition's calls; it isn't followed which.
+
+    Beside NOT it denies under others: `(x <= 5) = false` and, if x is never NULL,
+    `CASE WHEN x <= 5 THEN false ELSE true END` become `x > 5`.
+    """
+    return any(
+        isinstance(arg, Call) and arg.type == "boolean"
+        for call in calls
+        if call.op not in ("and", "or")
+        for arg in call.args
+    )
+
+
 class _FloatTest(Struct, frozen=True):
     """A comparison of a floating column with a constant.
 
@@ -132,8 +146,7 @@ def _float_tests(conditions: Sequence[Expr]) -> Iterator[_FloatTest]:
     equal = _EqualColumns.of(conditions)
     for condition in conditions:
         calls = [one for one in walk(condition) if isinstance(one, Call)]
-        # What NOT makes of an operator isn't followed: any may be meant.
-        negated = any(one.op == "not" for one in calls)
+        negated = may_negate(calls)
         for call in calls:
             if call.op in types.COMPARISONS or call.op == "in":
                 for place in range(len(call.args)):
