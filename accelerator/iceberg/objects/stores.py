@@ -172,7 +172,7 @@ def _credentials(properties: Mapping[str, str]) -> Callable[[], dict[str, str | 
 
 
 def _region(bucket: str, endpoint: str, properties: Mapping[str, str]) -> str:
-    """The region that is set, else Amazon is asked for the bucket's; another server takes any."""
+    """The region that is set, else the bucket's by Amazon; other servers accept any."""
     named = _first(properties, "region")
     if named and not _is_set(properties, "s3.resolve-region"):
         return named
