@@ -19,13 +19,14 @@ from accelerator.common.interrupts import look_up
 from accelerator.common.lru_cache import Recent
 from accelerator.common.redaction import redacted
 from accelerator.iceberg.errors import NeedsSparkError, ObjectStoreError
-from accelerator.iceberg.io import SMALL
 from accelerator.iceberg.objects.stores import Bucket
 
 _TAIL = 64 * 1024
 """Bytes of an object's end that are read at once; Arrow reads as many."""
 _TAIL_CACHED = 16 * 1024
 """Of them so many are cached unless the footer is longer. DuckDB asks for as many first."""
+RANGE_CACHED = 1 << 20
+"""Bytes of the longest range that is cached."""
 _CACHED_BYTES = 64 * 1024**2
 _HOLE = 8 * 1024
 """Two ranges with fewer bytes between them are read as one, as Arrow does."""
@@ -95,7 +96,7 @@ class ObjectFile:
             for start, end in lacking:
                 if first <= start and end <= last:
                     found[start, end] = part = data[start - first : end - first]
-                    if len(part) <= SMALL:
+                    if len(part) <= RANGE_CACHED:
                         _RANGES.put((self.identity, start), memoryview(bytes(part)))
         return [found[one] for one in ranges]
 

@@ -108,10 +108,26 @@ def scanned_conditions(block: Block, table: PinnedTable) -> tuple[Expr, ...]:
 
 
 def _answers_by_bounds(statistics: FileStatistics, column: Column) -> bool:
-    """Returns True if Iceberg uses bounds: each file has one, and no row is deleted."""
+    """Returns True if Iceberg uses bounds: each file has one, no row is deleted, no NaN counted."""
     bounds = statistics.column(column.field_id, column.type or "").bounds
+    if (bounds.nans > 0).any():  # `MaxAggregate` reads rows then
+        return False
     unknown = ~bounds.always_null & bounds.upper.is_null().to_numpy(zero_copy_only=False)
     return not unknown.any() and bool((statistics.alive == statistics.rows).all())
+
+
+def may_negate(calls: Sequence[Call]) -> bool:
+    """Reports if Spark may deny an operator among a condition's calls; it isn't followed which.
+
+    NOT isn't the only one that denies. `(x <= 5) = false` becomes `x > 5`. If x is never NULL,
+    so does `CASE WHEN x <= 5 THEN false ELSE true END`.
+    """
+    return any(
+        isinstance(arg, Call) and arg.type == "boolean"
+        for call in calls
+        if call.op not in ("and", "or")
+        for arg in call.args
+    )
 
 
 class _FloatTest(Struct, frozen=True):
@@ -132,8 +148,7 @@ def _float_tests(conditions: Sequence[Expr]) -> Iterator[_FloatTest]:
     equal = _EqualColumns.of(conditions)
     for condition in conditions:
         calls = [one for one in walk(condition) if isinstance(one, Call)]
-        # What NOT makes of an operator isn't followed: any may be meant.
-        negated = any(one.op == "not" for one in calls)
+        negated = may_negate(calls)
         for call in calls:
             if call.op in types.COMPARISONS or call.op == "in":
                 for place in range(len(call.args)):

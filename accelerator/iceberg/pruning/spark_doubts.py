@@ -33,6 +33,7 @@ from accelerator.iceberg.pruning.float_doubts import (
     ScannedTable,
     float_doubt,
     may_be_zero,
+    may_negate,
     scanned_conditions,
 )
 from rewrite import types
@@ -137,7 +138,7 @@ def _of_partitions(conditions: Sequence[Expr], scanned: ScannedColumns) -> Decli
     for condition in conditions:
         own = _positive(condition)
         nodes = [one for one in walk(condition) if isinstance(one, Call)]
-        negated = any(one.op == "not" for one in nodes)
+        negated = may_negate(nodes)
         for call in nodes:
             alone = call is own or call is condition
             named, odd = _doubted(call, alone=alone, negated=negated)

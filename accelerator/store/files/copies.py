@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeGuard
 
-from accelerator.common.cache_folder import touch, trim
+from accelerator.common.files.cache_folder import touch, trim
 from accelerator.common.lru_cache import Recent
 from accelerator.errors import StoreError
 from accelerator.store.files.files import StoreFiles

@@ -126,6 +126,20 @@ def test_a_constant_below_each_bound_hides_no_nan(acc, catalog) -> None:
     assert not any("BOUNDS" in (row["ddl"] or "") for row in acc.why_not(_count("d > 40")))
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "(d <= 5) = false", "(d <= 5) <> true", "false <=> (d < 5)", "(d <= 5) IN (false)",
+        "(d <= 5 AND k < 3) = false", "IF(d <= 5, false, true)", "coalesce(d <= 5, false) = false",
+        "(CASE WHEN d <= 5 THEN 1 ELSE 2 END) = 2", "d <= 5 IS FALSE", "IF(d < 5, 1, NULL) IS NULL",
+    ],
+)  # fmt: skip
+def test_other_operators_deny_a_test_as_not_does(acc, catalog, where) -> None:
+    """Spark 4.1 simplifies each to `d > 5` or `d >= 5`, the last five if d is never NULL."""
+    _table(catalog, [1.0, _NAN], [30.0])
+    assert "The column d has NaN" in _refused(acc, where)
+
+
 def test_bounds_of_row_groups_count(acc, catalog) -> None:
     _table(catalog, [1.0, 6.0, _NAN, 100.0, 200.0, 300.0], rows=3)
     assert _refused(acc, "d > 5") == ""
