@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from accelerator.common.safe_files import open_file
+from accelerator.common.files.safe_files import open_file
 from accelerator.iceberg.io import local_path
 
 if TYPE_CHECKING:

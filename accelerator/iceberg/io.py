@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
-from accelerator.common.file_uri import path_of
-from accelerator.common.safe_files import open_file
+from accelerator.common.files.file_uri import path_of
+from accelerator.common.files.safe_files import open_file
 
 if TYPE_CHECKING:
     from accelerator.iceberg.objects.inputs import ObjectStream
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
-SMALL = 1 << 20
-"""Bytes of an object's range that is cached in memory."""
 _CHUNK = 1 << 16
+_HDFS = ("hdfs", "viewfs")
 
 
 class Inputs(Protocol):
@@ -74,6 +73,16 @@ def object_stream(inputs: Inputs, location: str, size: int) -> ObjectStream | No
     """The stream of an object of that size; None for what isn't read by obstore."""
     stream = getattr(inputs, "stream", None)
     return None if stream is None else cast("ObjectStream | None", stream(location, size))
+
+
+def reading_hint(location: str, otherwise: str) -> str:
+    """Returns what a user can do about a file that can't be read."""
+    if location.partition("://")[0] not in _HDFS:
+        return otherwise
+    return (
+        "files in HDFS are read in process with Hadoop's libhdfs: set JAVA_HOME, HADOOP_HOME and"
+        " CLASSPATH; without it Spark answers, and nothing can be built"
+    )
 
 
 def file_io(location: str, properties: Mapping[str, str]) -> FileIO:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from accelerator.common.config.config import CATALOG_FILE
-from accelerator.common.file_uri import other_host, path_of
+from accelerator.common.files.file_uri import other_host, path_of
 from accelerator.errors import CubeNotFoundError, IndexNotFoundError, StoreError
 from accelerator.query.early_errors.check import check, raise_unknown
 from accelerator.query.early_errors.folder_tables import FolderTables

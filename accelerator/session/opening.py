@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelerator.common.cache_folder import user_cache_folder
 from accelerator.common.config.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
-from accelerator.common.file_uri import other_host, path_of, uri_of
+from accelerator.common.files.cache_folder import user_cache_folder
+from accelerator.common.files.file_uri import other_host, path_of, uri_of
 from accelerator.engines.choice import cache_folder
 from accelerator.engines.session_settings import SessionContext, refusal, time_zone
 from accelerator.engines.spark.catalogs.java import OWN_SCHEMA, store_packages

@@ -451,7 +451,10 @@ class Store:
         if not paths:
             return []
         with ThreadPoolExecutor(min(_FETCHES, len(paths)), "fetch") as pool:
-            return sorted(str(one) for one in pool.map(lambda p: copies.fetch(p, check), paths))
+            sizes = dict(zip(paths, pool.map(copies.size, paths), strict=True))
+            copies.check_room(sizes)
+            made = pool.map(lambda path: copies.fetch(path, sizes[path], check), paths)
+            return sorted(map(str, made))
 
     @contextmanager
     def writing(self, uri: str) -> Iterator[str]:

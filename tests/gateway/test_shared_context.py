@@ -85,7 +85,7 @@ def test_the_users_own_context_is_never_stopped(process):
 def zones(process, monkeypatch, tmp_path):
     """A worker's sessions, each with an engine that `process` makes when it's used."""
 
-    def opened(_config, source=None):
+    def opened(_config, source=None, private=()):
         engine = process.engine()
         return SimpleNamespace(close=engine.stop, engine=engine)
 

@@ -18,7 +18,8 @@ def made(monkeypatch, tmp_path):
     """Sessions whose opening the test holds up by zone, and those that were opened and closed."""
     found = SimpleNamespace(opened=[], closed=[], gates={}, failing=set())
 
-    def opened(config, source=None):
+    def opened(config, source=None, private=()):
+        assert private == ("users.toml",)
         zone = config.session_time_zone
         if zone in found.gates:
             assert found.gates[zone].wait(30)
@@ -30,7 +31,7 @@ def made(monkeypatch, tmp_path):
 
     monkeypatch.setattr(sessions, "open_loaded", opened)
     config = Config.load(None, warehouse=str(tmp_path), session_time_zone="UTC")
-    found.sessions = Sessions(config, spark=False, zones_max=2)
+    found.sessions = Sessions(config, spark=False, private=["users.toml"], zones_max=2)
     return found
 
 
@@ -64,7 +65,7 @@ def test_sessions_are_opened_one_after_the_other(made):
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(used, "A")
         while not made.sessions._opening.locked():
-            pass
+            assert not first.done()
         second = threads.submit(used, "B")
         made.gates["B"].set()
         assert not second.done() and not made.opened

@@ -58,8 +58,7 @@ def _statements(table: str) -> list[str]:
 
 def test_answers_are_sparks(spark_warehouse, acc, table) -> None:
     Differential(acc).check(_statements(table), rewritten=None)
-    by_id = acc.query(_statements(table)[9])
-    assert by_id.plan.engine == "duckdb"
+    by_id = acc.query(f"SELECT id, name FROM {table} ORDER BY id DESC LIMIT 7")
     assert by_id.metrics.files_read == 1
     assert by_id.metrics.row_groups_read == 1
 

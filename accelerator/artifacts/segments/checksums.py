@@ -14,8 +14,8 @@ from pathlib import Path
 from stat import S_ISREG
 from zlib import crc32
 
+from accelerator.common.files.safe_files import open_file
 from accelerator.common.lru_cache import Recent
-from accelerator.common.safe_files import open_file
 from accelerator.errors import EngineError, StoreError
 from accelerator.store import SegmentRecord, Store
 from cubes.sql.build import SEGMENT

@@ -28,8 +28,8 @@ from accelerator.artifacts.relate.index_validity import PinnedRelate, snapshots_
 from accelerator.artifacts.relate.path import Snapshots
 from accelerator.artifacts.sidecars import records
 from accelerator.artifacts.sidecars.bundle import BoundsTable, BundlePiece, at
+from accelerator.common.files.safe_files import open_file
 from accelerator.common.lru_cache import Recent
-from accelerator.common.safe_files import open_file
 from accelerator.errors import StoreError
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.pruning.predicates import judge, judge_rows

@@ -319,7 +319,7 @@ def _opened(source: TaskInput, file: FileWork) -> pq.ParquetFile | OrcFile:
     local = local_path(file.path)
     inputs = inputs_for(source.location, source.io_properties)
     if file.format == "orc":
-        return OrcFile(opener(inputs, file))
+        return OrcFile(opener(inputs, file.path, file.size_bytes))
     if local is not None:
         return pq.ParquetFile(local)
     return pq.ParquetFile(cast(BinaryIO, inputs.new_input(file.path).open()), pre_buffer=True)

@@ -43,7 +43,7 @@ from accelerator.common.config.value_kinds import (
     Whole,
     or_none,
 )
-from accelerator.common.file_uri import path_of
+from accelerator.common.files.file_uri import path_of
 from accelerator.errors import ConfigError
 
 FILE_NAME = "accelerator.toml"

@@ -316,13 +316,17 @@ class DuckDBEngine:
                 raise
             raise why from error
 
-    def _serve_objects(self, files: AbstractFileSystem) -> None:
-        """Lets DuckDB open objects through that file system, in later databases too."""
-        root = self._open()
+    def _serve_objects(self, scans: ObjectScans) -> None:
+        """Lets DuckDB open the objects that are named there, in later databases too."""
+        # Who reads no objects doesn't wait for fsspec.
+        from accelerator.engines.duckdb.object_file_system import ObjectFileSystem
+
+        opened = self._open()
         with self._lock:
-            self._object_files = files
+            self._object_files = self._object_files or ObjectFileSystem(scans)
+            root = self._root or opened  # another one, if a table's folder was added meanwhile
             if PROTOCOL not in root.list_filesystems():
-                root.register_filesystem(files)
+                root.register_filesystem(self._object_files)
 
     def _check_ending(self) -> None:
         if self._ending:

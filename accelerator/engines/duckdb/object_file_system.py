@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -28,8 +30,13 @@ class ObjectFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self._scans = scans
 
     def open(self, path: str, *_modes: Any, **_options: Any) -> _LaneStream:
-        """The object's stream."""
-        return _LaneStream(*self._scans.opened(_whole(path)))
+        """The object's stream, of one that the statement's credentials may read.
+
+        DuckDB may take the footer, and with it counts, from its own cache.
+        """
+        stream = _LaneStream(*self._scans.opened(_whole(path)))
+        stream.check_right()
+        return stream
 
     def glob(self, path: str, **_options: Any) -> list[str]:
         """The path alone if a scan has named it: such names have no wildcards."""
@@ -68,11 +75,22 @@ class _LaneStream(ObjectStream):
 
     def read(self, size: int | None = -1) -> bytes:
         """Reads as `ObjectStream.read` does, into bytes that DuckDB copies."""
-        if self._lane is None:
+        with self._failing():
             return bytes(self._read(size))
+
+    def check_right(self) -> None:
+        """Fails if the store doesn't let the statement's credentials read the object."""
+        with self._failing():
+            self._file.check_right(self._count)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        if self._lane is None:
+            yield
+            return
         try:
             with looking(self._lane.check):
-                return bytes(self._read(size))
+                yield
         except (AcceleratorError, OSError) as error:
             self._lane.error = self._lane.error or error
             raise

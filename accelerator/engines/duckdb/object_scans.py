@@ -13,16 +13,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accelerator.common.byte_counter import ByteCounter
 from accelerator.common.lru_cache import Recent
 
 if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
-
     from accelerator.iceberg.objects.object_file import ObjectFile
 
 PROTOCOL = "acc"
 OBJECTS_FOLDER = f"{PROTOCOL}://lane/"
+
+
+class ByteCounter:
+    """The sum of the sizes that it's called with; threads share it."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, size: int) -> None:
+        """Adds a size."""
+        with self._lock:
+            self.bytes += size
 
 
 class Lane:
@@ -40,29 +50,25 @@ class ObjectScans:
 
     Args:
         check: raises once work under a tag was interrupted.
-        serve: lets DuckDB open what is named here, through that file system.
+        serve: lets DuckDB open what is named here; called before the first name is given.
     """
 
-    def __init__(
-        self, check: Callable[[str], None], serve: Callable[[AbstractFileSystem], None]
-    ) -> None:
+    def __init__(self, check: Callable[[str], None], serve: Callable[[ObjectScans], None]) -> None:
         self._check, self._serve = check, serve
         self._lanes: dict[str, Lane] = {}
         self._files: Recent[ObjectFile] = Recent(1 << 18)
-        self._system: AbstractFileSystem | None = None
+        self._served = False
         self._lock = threading.Lock()
 
     def path(self, tag: str, file: ObjectFile) -> str:
         """The path by which DuckDB reads the object for the work of that tag."""
-        if self._system is None:
-            # Who reads no objects doesn't wait for fsspec.
-            from accelerator.engines.duckdb.object_file_system import ObjectFileSystem
-
-            self._system = ObjectFileSystem(self)
-            self._serve(self._system)
+        if not self._served:
+            self._serve(self)
+            self._served = True
         name = hashlib.sha256(repr(file.identity).encode()).hexdigest()[:32]
-        self._files.put(name, file)  # with the newest credentials
-        return f"{OBJECTS_FOLDER}{self.lane(tag).number}/{name}.parquet"
+        path = f"{OBJECTS_FOLDER}{self.lane(tag).number}/{name}.parquet"
+        self._files.put(path, file)  # with this statement's credentials
+        return path
 
     def lane(self, tag: str) -> Lane:
         """The lane of the work of that tag, the first free one if it has none yet."""
@@ -93,8 +99,8 @@ class ObjectScans:
 
     def opened(self, path: str) -> tuple[ObjectFile, Lane | None]:
         """The object of a path, and the lane of the statement that reads it. FileNotFoundError."""
-        number, _, name = path.removeprefix(OBJECTS_FOLDER).partition("/")
-        file = self._files.get(name.removesuffix(".parquet"))
+        number = path.removeprefix(OBJECTS_FOLDER).partition("/")[0]
+        file = self._files.get(path)
         if file is None:
             raise FileNotFoundError(path)
         with self._lock:

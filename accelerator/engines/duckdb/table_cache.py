@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelerator.common.arrow.spark_types import row_width
-from accelerator.common.byte_counter import ByteCounter
 from accelerator.common.lru_cache import UNLIMITED, Recent
+from accelerator.engines.duckdb.object_scans import ByteCounter
 from accelerator.iceberg.io import local_path
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ class TableFiles:
         self, bases: Sequence[str], private: Sequence[str], refused: Declined | None
     ) -> None:
         self.refused = refused
-        self._private = tuple(f"{one}/" for one in private)
+        self._private = frozenset(private), tuple(f"{one}/" for one in private)
         self._plain: dict[str, bool] = dict.fromkeys(bases, True)
         self._shortest = min(map(len, bases), default=_PATH_MAX)
 
@@ -50,7 +50,8 @@ class TableFiles:
         plain = self._plain.get(folder)
         if plain is None:
             plain = self._look(folder)
-        return plain and not path.startswith(self._private)
+        files, folders = self._private
+        return plain and path not in files and not path.startswith(folders)
 
     def _look(self, folder: str) -> bool:
         """Looks for links up to an allowed folder, and caches what each folder between is."""
@@ -93,6 +94,9 @@ class TableFolders:
             path = local_path(location)
             if path is None or own.may_read(f"{path}/"):
                 continue
+            if not _is_a_path(path):
+                refused = Declined("location_refused", f"{path!a} isn't a path.")
+                continue
             real = os.path.realpath(path)
             refused = self._refusal(path, real)
             if refused is not None:
@@ -125,6 +129,8 @@ class TableFolders:
                 return "is a hidden folder in a home folder"
         if real in _HOMES or real.rpartition("/")[0] in _HOMES:
             return "is or contains a home folder"
+        if any(_contains(one, real) and real.split("/")[3][:1] == "." for one in _HOMES):
+            return "is a hidden folder in a home folder"
         if any(_contains(one, real) for one in _SYSTEM):
             return "is the system's"
         if any(_contains(real, private) for private in self._private):
@@ -132,6 +138,14 @@ class TableFolders:
         if any(_contains(private, real) for private in self._closed):
             return "is the accelerator's"
         return None
+
+
+def _is_a_path(text: str) -> bool:
+    """Returns whether the system takes the text for a path, there or not."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _contains(folder: str, path: str) -> bool:

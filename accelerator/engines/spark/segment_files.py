@@ -13,7 +13,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +26,10 @@ from accelerator.store.files.s3_options import file_io_properties, store_options
 from rewrite.identifiers.quoting import backticked
 
 if TYPE_CHECKING:
-    from accelerator.engines.spark.engine import SparkEngine
+    from pyspark.sql import SparkSession
+
+    from accelerator.engines.spark.jvm.classes import Jvm
+    from accelerator.iceberg import CatalogSettings
 
 _CORE = "org.apache.iceberg"
 _TABLES = f"{_CORE}.spark.SparkTableCache"
@@ -40,8 +43,24 @@ _HINT = (
 )
 
 
+class StagingEngine(Protocol):
+    """The part of Spark's engine that stages files as tables."""
+
+    @property
+    def session(self) -> SparkSession: ...
+
+    @property
+    def jvm(self) -> Jvm: ...
+
+    def catalog_settings(self) -> list[CatalogSettings]: ...
+
+    def selection_catalog(self) -> str: ...
+
+    def load(self, parts: tuple[str, ...]) -> Java: ...
+
+
 def segments_writer(
-    engine: SparkEngine, table: tuple[str, ...], store: Store
+    engine: StagingEngine, table: tuple[str, ...], store: Store
 ) -> Callable[[DataFrame, str], None] | None:
     """Returns a function that writes cells as Parquet files under a URI; None for a local store.
 
@@ -66,7 +85,7 @@ def segments_writer(
 
 
 def segments_frame(
-    engine: SparkEngine,
+    engine: StagingEngine,
     table: tuple[str, ...],
     store: Store,
     schema: str,
@@ -102,29 +121,29 @@ def _unusable(uri: str, error: JvmError) -> EngineError:
     return EngineError(f"Spark can't use the segments under {uri}: {error}", hint=_HINT)
 
 
-def _relation(engine: SparkEngine, name: str) -> str:
+def _relation(engine: StagingEngine, name: str) -> str:
     return f"{engine.selection_catalog()}.{backticked(name)}"
 
 
-def _stage(engine: SparkEngine, name: str, table: Java, leases: ExitStack) -> None:
+def _stage(engine: StagingEngine, name: str, table: Java, leases: ExitStack) -> None:
     with java_errors():
         engine.jvm.singleton(_TABLES).add(name, table)
     leases.callback(_unstage, engine, name, table)
 
 
-def _unstage(engine: SparkEngine, name: str, table: Java) -> None:
+def _unstage(engine: StagingEngine, name: str, table: Java) -> None:
     with java_errors():
         engine.jvm.singleton(_WRITTEN).clearRewrite(table, name)
         engine.jvm.singleton(_TABLES).remove(name)
 
 
-def _removed(engine: SparkEngine, table: Java, name: str) -> None:
+def _removed(engine: StagingEngine, table: Java, name: str) -> None:
     with java_errors():
         engine.jvm.singleton(_TASKS).removeTasks(table, name)
 
 
 def _standing(
-    engine: SparkEngine, table: tuple[str, ...], store: Store, schema: StructType, uri: str
+    engine: StagingEngine, table: tuple[str, ...], store: Store, schema: StructType, uri: str
 ) -> Java:
     """Makes the Iceberg table of segment files, which is in no catalog."""
     jvm = engine.jvm
@@ -165,7 +184,7 @@ def _names(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _file_io(engine: SparkEngine, table: tuple[str, ...], store: Store) -> Java:
+def _file_io(engine: StagingEngine, table: tuple[str, ...], store: Store) -> Java:
     """The FileIO of the table's catalog; another one if the store has keys of its own."""
     own = {one.name: one.properties for one in engine.catalog_settings()}.get(table[0], {})
     properties = file_io_properties(store.uri, store.options)
@@ -176,7 +195,7 @@ def _file_io(engine: SparkEngine, table: tuple[str, ...], store: Store) -> Java:
     return engine.jvm.static(f"{_CORE}.CatalogUtil", "loadFileIO", _S3_IO, given, conf)
 
 
-def _tasks(engine: SparkEngine, table: Java, files: Mapping[str, int]) -> Java:
+def _tasks(engine: StagingEngine, table: Java, files: Mapping[str, int]) -> Java:
     """One whole-file task for each file, as a Java list."""
     jvm = engine.jvm
     spec = jvm.static(f"{_CORE}.PartitionSpec", "unpartitioned")
@@ -197,7 +216,7 @@ def _tasks(engine: SparkEngine, table: Java, files: Mapping[str, int]) -> Java:
     return jvm.listed_of(made)
 
 
-def _java_map(engine: SparkEngine, values: Mapping[str, str]) -> Java:
+def _java_map(engine: StagingEngine, values: Mapping[str, str]) -> Java:
     made = engine.jvm.new("java.util.HashMap")
     for name, value in values.items():
         made.put(name, value)

@@ -36,7 +36,7 @@ from accelerator.iceberg.errors import (
     read_errors,
     why_unreachable,
 )
-from accelerator.iceberg.io import read_metadata
+from accelerator.iceberg.io import read_metadata, reading_hint
 from accelerator.iceberg.tables.footprints import MetadataLocation
 from accelerator.iceberg.tables.metadata import (
     TableMetadata,
@@ -107,6 +107,7 @@ class Pointer:
         if self.metadata is not None:
             return from_pyiceberg(self.metadata)
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
+        hint = reading_hint(self.location, hint)
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
             content = self.content or read_metadata(self.location, self.properties)
             found = read_table_metadata(content)

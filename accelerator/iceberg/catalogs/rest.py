@@ -51,6 +51,9 @@ class TableBrief(Struct, frozen=True):
     config: dict[str, str] = {}
     credentials: list[Any] = field(name="storage-credentials", default_factory=list)
 
+    def __repr__(self) -> str:
+        return f"TableBrief({self.location!r})"  # without the secrets in the others
+
 
 class TableAnswer(Struct, frozen=True):
     """A catalog's answer about a table, parsed as far as `brief` goes."""
@@ -59,6 +62,9 @@ class TableAnswer(Struct, frozen=True):
     content: bytes
     catalog: RestCatalog
     identifier: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"TableAnswer({self.brief!r})"
 
     def table(self, known: TableMetadata | None) -> Table | None:
         """Returns PyIceberg's table, with metadata that is `known` already; None if it's refused.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from accelerator.common.cache_folder import trim
+from accelerator.common.files.cache_folder import trim
 from accelerator.common.lru_cache import UNLIMITED, Recent
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.cache_file import (

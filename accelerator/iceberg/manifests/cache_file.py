@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from msgspec import Struct
 
-from accelerator.common.cache_folder import touch
-from accelerator.common.safe_files import open_file
+from accelerator.common.files.cache_folder import touch
+from accelerator.common.files.safe_files import open_file
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     DELETE_TYPES,

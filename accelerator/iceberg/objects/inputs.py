@@ -10,7 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
-from accelerator.iceberg.objects.object_file import Count, ObjectFile, Range, not_counted
+from accelerator.iceberg.objects.object_file import (
+    RANGE_CACHED,
+    Count,
+    ObjectFile,
+    Range,
+    not_counted,
+)
 from accelerator.iceberg.objects.stores import bucket_and_key, open_bucket
 
 
@@ -86,6 +92,10 @@ class ObjectStream(io.RawIOBase):
         wanted = sorted(set(ranges))
         starts = (start for start, _ in wanted)
         self._fetched = list(zip(starts, self._file.read_all(wanted, self._count), strict=True))
+
+    def fetch_cached(self, ranges: Sequence[Range]) -> None:
+        """Reads those of the ranges that are short enough to be cached."""
+        self.fetch([(start, end) for start, end in ranges if end - start <= RANGE_CACHED])
 
     def readable(self) -> bool:
         """Always."""

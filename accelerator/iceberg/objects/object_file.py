@@ -2,7 +2,8 @@
 
 The end of an object, in which its footer is, and small ranges are cached under its name and size.
 Every answer of the store is checked: an object whose size isn't the expected one, or that was
-replaced since the first look at it, is never read on.
+replaced since the first look at it, is never read on. Cached bytes are given to those credentials
+alone by which the store has sent something of the object's folder.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from accelerator.common.interrupts import look_up
 from accelerator.common.lru_cache import Recent
 from accelerator.common.redaction import redacted
 from accelerator.iceberg.errors import NeedsSparkError, ObjectStoreError
-from accelerator.iceberg.io import SMALL
 from accelerator.iceberg.objects.stores import Bucket
 
 _TAIL = 64 * 1024
 """Bytes of an object's end that are read at once; Arrow reads as many."""
 _TAIL_CACHED = 16 * 1024
 """Of them so many are cached unless the footer is longer. DuckDB asks for as many first."""
+RANGE_CACHED = 1 << 20
+"""Bytes of the longest range that is cached."""
 _CACHED_BYTES = 64 * 1024**2
 _HOLE = 8 * 1024
 """Two ranges with fewer bytes between them are read as one, as Arrow does."""
@@ -53,7 +55,7 @@ class ObjectFile:
 
     def __init__(self, bucket: Bucket, key: str, location: str, size: int | None = None) -> None:
         self.location, self.size = location, size
-        self._bucket, self._key = bucket, key
+        self._bucket, self._key, self._folder = bucket, key, key.rpartition("/")[0]
 
     @property
     def identity(self) -> tuple[str, str, int | None]:
@@ -90,7 +92,7 @@ class ObjectFile:
             for start, end in lacking:
                 if first <= start and end <= last:
                     found[start, end] = part = data[start - first : end - first]
-                    if len(part) <= SMALL:
+                    if len(part) <= RANGE_CACHED:
                         _RANGES.put((self.identity, start), memoryview(bytes(part)))
         return [found[one] for one in ranges]
 
@@ -122,11 +124,19 @@ class ObjectFile:
         _wait_for([future])
         return future.result()
 
+    def check_right(self, count: Count = not_counted) -> None:
+        """Reads the object's end if the store hasn't let these credentials read in its folder."""
+        if not self._is_readable():
+            self.tail(count)
+
+    def _is_readable(self) -> bool:
+        return self._bucket.read.get(self._folder) is not None
+
     def _end(self) -> memoryview | None:
-        return _RANGES.get((self.identity, None))
+        return _RANGES.get((self.identity, None)) if self._is_readable() else None
 
     def _cached(self, start: int, end: int) -> memoryview | None:
-        if self.size is None:
+        if self.size is None or not self._is_readable():
             return None
         known = _RANGES.get((self.identity, start))
         if known is not None and len(known) >= end - start:
@@ -152,6 +162,7 @@ class ObjectFile:
                 hint="the store may fail at the moment; ask again",
             )
         count(len(data))
+        self._bucket.read.put(self._folder, True)
         return data
 
     def _check(self, meta: Any) -> None:
@@ -204,7 +215,11 @@ def merged(ranges: Sequence[Range]) -> list[Range]:
 def _wait_for(futures: Any) -> None:
     """Until all have ended; raises what the work is to end with, and doesn't wait on."""
     left: set[Future[memoryview]] = set(futures)
-    while left:
-        left = wait(left, _LOOK_S).not_done
-        if left:
-            look_up()
+    try:
+        while left:
+            left = wait(left, _LOOK_S).not_done
+            if left:
+                look_up()
+    finally:
+        for future in left:  # those that no thread has begun would still be read
+            future.cancel()

@@ -117,8 +117,8 @@ def _answers_by_bounds(statistics: FileStatistics, column: Column) -> bool:
 def may_negate(calls: Sequence[Call]) -> bool:
     """Reports if Spark may deny an operator among a condition's calls; it isn't followed which.
 
-    Beside NOT it denies under others: `(x <= 5) = false` and, if x is never NULL,
-    `CASE WHEN x <= 5 THEN false ELSE true END` become `x > 5`.
+    NOT isn't the only one that denies. `(x <= 5) = false` becomes `x > 5`. If x is never NULL,
+    so does `CASE WHEN x <= 5 THEN false ELSE true END`.
     """
     return any(
         isinstance(arg, Call) and arg.type == "boolean"

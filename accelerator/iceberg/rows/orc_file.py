@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 from msgspec import Struct
@@ -34,16 +34,6 @@ Open = Callable[[], BinaryIO]
 _ICEBERG_ID = b"iceberg.id"
 _UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
 _BUFFERED = 1 << 16
-
-
-class DataFile(Protocol):
-    """A data file's location and its size in bytes."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def size_bytes(self) -> int: ...
 
 
 class OrcReaderMissingError(NeedsSparkError):
@@ -220,17 +210,18 @@ class OrcFile:
         return pa.field(field.name, type_, metadata=None if number is None else {FIELD_ID: number})
 
 
-def opener(inputs: Inputs, file: DataFile) -> Open:
-    """Opens that file anew each time it's called."""
-    local = local_path(file.path)
+def opener(inputs: Inputs, path: str, size: int | None = None) -> Open:
+    """Opens that file, of that size if it's stated, anew each time it's called."""
+    local = local_path(path)
     if local is not None:
         return lambda: Path(local).open("rb")
 
     def opened() -> BinaryIO:
-        stream = object_stream(inputs, file.path, file.size_bytes)
-        if stream is None:
-            return cast(BinaryIO, inputs.new_input(file.path).open())
-        return cast(BinaryIO, io.BufferedReader(stream, _BUFFERED))  # pyorc takes only bytes
+        sized = None if size is None else object_stream(inputs, path, size)
+        stream: object = inputs.new_input(path).open() if sized is None else sized
+        # pyorc takes only bytes, where an object's stream returns a view of them.
+        buffered = isinstance(stream, io.RawIOBase)
+        return cast(BinaryIO, io.BufferedReader(stream, _BUFFERED) if buffered else stream)
 
     return opened
 
@@ -241,7 +232,7 @@ def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | 
     The partition's values replace the file's own. None if a column isn't in the file under its id,
     or is nested: PyIceberg reads such files. ValueError for another number of rows than stated.
     """
-    with OrcFile(opener(inputs, file)) as opened:
+    with OrcFile(opener(inputs, file.path, file.size_bytes)) as opened:
         if opened.metadata.num_rows != file.record_count:
             raise ValueError(
                 f"{file.path} has {opened.metadata.num_rows} rows, not the"

@@ -1,8 +1,8 @@
 """Bounds and numbers of NULLs of an ORC file's stripes, from the metadata section at its end.
 
-pyorc reports them as well, but ends the process if a column's statistics lack those of its type:
-Trino's writer omits them of NULLs alone, and damaged files have any others. The section is a
-message of Protocol Buffers (ORC's specification, version 1, "File Metadata").
+pyorc reports them as well, but ends the process if a column's statistics lack those of its type.
+Trino's writer omits them if all values are NULL. The section is a message of Protocol Buffers
+(ORC's specification, version 1, "File Metadata").
 """
 
 from __future__ import annotations

@@ -16,12 +16,15 @@ import pyarrow.parquet as pq
 from pyiceberg.io import InputStream
 from pyroaring import BitMap64
 
+from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs
+from accelerator.iceberg.rows.orc_file import OrcFile, opener
 from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 
 Positions = npt.NDArray[np.int64]
 _DV_BYTES = 1 << 16
 """A bitmap of n rows has n / 8 bytes at most, and some around them."""
+_COLUMNS = ["file_path", "pos"]
 _DV_MAGIC = b"\xd1\xd3\x39\x64"
 
 
@@ -53,11 +56,19 @@ class PositionDeletes:
     def _position_file(self, ref: DeleteRef) -> dict[str, Positions]:
         """Deleted positions by data file path."""
         path = ref.path
-        if not path.endswith(".parquet"):
-            raise ValueError(f"position deletes in {path} aren't Parquet")
-        with self._io.new_input(path).open() as stream, _opened(stream, path) as opened:
-            ref.check_rows(opened.metadata.num_rows)
-            table = _read_columns(opened, path)
+        if path.endswith(".orc"):
+            with OrcFile(opener(self._io, path)) as stripes:
+                ref.check_rows(stripes.metadata.num_rows)
+                table = _orc_columns(stripes, path)
+        elif path.endswith(".parquet"):
+            with self._io.new_input(path).open() as stream, _opened(stream, path) as opened:
+                ref.check_rows(opened.metadata.num_rows)
+                table = _read_columns(opened, path)
+        else:
+            raise NeedsSparkError(
+                f"position deletes in {path} are neither Parquet nor ORC",
+                hint="Spark reads them; the statement takes that way by itself",
+            )
         ref.check_rows(table.num_rows)
         if table.schema.field("pos").type != pa.int64() or table.column("pos").null_count:
             raise ValueError(f"{path} has positions that aren't whole numbers")
@@ -103,10 +114,20 @@ def _opened(stream: InputStream, path: str) -> pq.ParquetFile:
 def _read_columns(opened: pq.ParquetFile, path: str) -> pa.Table:
     """The deletes' two columns; ValueError where they aren't there, or can't be read."""
     try:
-        table = opened.read(columns=["file_path", "pos"])
+        table = opened.read(columns=_COLUMNS)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path} can't be read: {error}") from error
-    if table.column_names != ["file_path", "pos"]:
+    if table.column_names != _COLUMNS:
         raise ValueError(f"{path} isn't of position deletes")
     return table
+
+
+def _orc_columns(stripes: OrcFile, path: str) -> pa.Table:
+    """The same of an ORC file."""
+    schema = stripes.schema_arrow
+    if not set(_COLUMNS) <= set(schema.names) or schema.field("file_path").type != pa.string():
+        raise ValueError(f"{path} isn't of position deletes")
+    table = stripes.read_row_groups(range(stripes.metadata.num_row_groups), _COLUMNS)
+    table.validate(full=True)
+    return table.select(_COLUMNS)

@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.common.interrupts import looking
 from accelerator.iceberg.errors import NeedsSparkError
-from accelerator.iceberg.io import SMALL, inputs_for, local_path, object_file, object_stream
+from accelerator.iceberg.io import inputs_for, local_path, object_file, object_stream
 from accelerator.iceberg.rows.orc_file import (
     OrcFile,
     OrcMetadata,
@@ -193,7 +193,7 @@ class GroupReader:
         """
         path = local_path(file.path)
         if file.file_format == "orc":
-            return OrcFile(opener(self._io, file), known)
+            return OrcFile(opener(self._io, file.path, file.size_bytes), known)
         stream = None if path else object_stream(self._io, file.path, file.size_bytes)
         if stream is not None:
             known = known or stream.footer()
@@ -206,7 +206,7 @@ class GroupReader:
         """Has an object store send those ranges that are small enough to be cached."""
         stream = object_stream(self._io, file.path, file.size_bytes)
         if stream is not None:
-            stream.fetch([(start, end) for start, end in ranges if end - start <= SMALL])
+            stream.fetch_cached(ranges)
 
     def counts_sent(self, file: LiveFile) -> bool:
         """Returns whether the file is an object, whose bytes count when the store sends them."""

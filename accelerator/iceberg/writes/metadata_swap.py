@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from accelerator.common.safe_files import sync_directory, write_synced
+from accelerator.common.files.safe_files import sync_directory, write_synced
 from accelerator.errors import UNFIT
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import file_io, local_path, read_metadata

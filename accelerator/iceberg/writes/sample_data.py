@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelerator.common.config.config import CATALOG_FILE, Config
-from accelerator.common.file_uri import uri_of
+from accelerator.common.files.file_uri import uri_of
 from accelerator.errors import ConfigError
 
 if TYPE_CHECKING:

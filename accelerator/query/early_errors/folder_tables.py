@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from accelerator.common.file_uri import other_host, path_of
+from accelerator.common.files.file_uri import other_host, path_of
 from accelerator.errors import UNFIT
 from accelerator.query.early_errors.absence import is_absent, nearest
 from rewrite.analysis.unknown_names import LakeNames

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from accelerator.common.files.safe_files import sync_directory, write_synced
 from accelerator.common.progress import Progress
-from accelerator.common.safe_files import sync_directory, write_synced
 from accelerator.errors import AcceleratorError, CancelledError, StatisticsError, no_column
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.catalogs.readers import COMMIT_TRIES

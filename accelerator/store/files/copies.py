@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeGuard
 
-from accelerator.common.cache_folder import touch, trim
+from accelerator.common.files.cache_folder import touch, trim
 from accelerator.common.lru_cache import Recent
 from accelerator.errors import StoreError
 from accelerator.store.files.files import StoreFiles
@@ -46,7 +46,7 @@ class LocalCopies:
     Args:
         files: the object store's.
         folder: is made, for its owner alone, when the first copy is.
-        bytes_max: of disk. An artifact that is larger alone isn't copied.
+        bytes_max: of disk. Artifacts that are larger, alone or together, aren't copied.
     """
 
     def __init__(self, files: RemoteFiles, folder: Path, bytes_max: int) -> None:
@@ -60,7 +60,27 @@ class LocalCopies:
         name = hashlib.sha256(self._files.uri(path).encode()).hexdigest()
         return self.folder / f"{name[:40]}{_SUFFIX}"
 
-    def fetch(self, path: str, check: Callable[[], None] = lambda: None) -> Path:
+    def size(self, path: str) -> int:
+        """Returns the bytes of an artifact, by its copy if there's one. StoreError."""
+        with suppress(OSError):
+            return self.path(path).stat().st_size
+        try:
+            return self._files.size(path)
+        except FileNotFoundError as error:
+            raise _gone(self._files.uri(path)) from error
+
+    def check_room(self, sizes: Mapping[str, int]) -> None:
+        """StoreError if copies of so many bytes would delete one another."""
+        total = sum(sizes.values())
+        if total > self._bytes_max:
+            first = self._files.uri(next(iter(sizes)))
+            more = f" and {len(sizes) - 1} files more have" if len(sizes) > 1 else " has"
+            raise StoreError(
+                f"{first}{more} {total:,} bytes, more than segment_cache_bytes",
+                hint=f"raise segment_cache_bytes, now {self._bytes_max:,}",
+            )
+
+    def fetch(self, path: str, size: int, check: Callable[[], None] = lambda: None) -> Path:
         """Returns the copy, made if there's none. StoreError, and what `check` raises.
 
         Threads that want one artifact download it once.
@@ -71,21 +91,15 @@ class LocalCopies:
                 touch(target)
                 return target
             with self.draft(path) as draft, draft.open("xb") as out:
-                self._download(path, out, check)
+                self._download(path, size, out, check)
         return target
 
-    def _download(self, path: str, out: BinaryIO, check: Callable[[], None]) -> None:
+    def _download(self, path: str, size: int, out: BinaryIO, check: Callable[[], None]) -> None:
         uri = self._files.uri(path)
         try:
-            size = self._files.size(path)
-            if size > self._bytes_max:
-                raise StoreError(
-                    f"{uri} has {size:,} bytes, more than segment_cache_bytes",
-                    hint=f"raise segment_cache_bytes, now {self._bytes_max:,}",
-                )
             self._files.download(path, out, check)
         except FileNotFoundError as error:
-            raise StoreError(f"{uri} is gone", hint="BUILD CUBE makes its cells anew") from error
+            raise _gone(uri) from error
         if out.tell() != size:
             raise StoreError(
                 f"{uri} broke off after {out.tell():,} of {size:,} bytes",
@@ -137,3 +151,7 @@ class LocalCopies:
                 return
             self._written = 0
         trim(self.folder, _SUFFIX, self._bytes_max)
+
+
+def _gone(uri: str) -> StoreError:
+    return StoreError(f"{uri} is gone", hint="BUILD CUBE makes its cells anew")

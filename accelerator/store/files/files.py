@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from accelerator.common.file_uri import other_host, path_of
+from accelerator.common.files.file_uri import other_host, path_of
 from accelerator.common.redaction import redacted
 from accelerator.errors import ConfigError
 from accelerator.store.files.entries import FileEntry

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accelerator.common.safe_files import open_file, sync_directory, write_synced
+from accelerator.common.files.safe_files import open_file, sync_directory, write_synced
 from accelerator.errors import StoreError
 from accelerator.store.files.entries import FileEntry, is_draft
 from accelerator.store.files.names import inside

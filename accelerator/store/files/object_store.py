@@ -22,6 +22,7 @@ from accelerator.common.redaction import redacted
 from accelerator.errors import StoreError
 from accelerator.store.files.entries import FileEntry
 from accelerator.store.files.names import inside
+from accelerator.store.files.s3_options import own_key
 
 # Options about the connection, which obstore takes apart from those about the cloud.
 _CLIENT_OPTIONS = frozenset(
@@ -57,7 +58,11 @@ class ObjectFiles:
         cloud, client = _split_options(root, options)
         with _remote_errors(root, options):
             self._store: Any = from_url(
-                root, config=cloud, client_options=client, retry_config=_RETRIES
+                root,
+                config=cloud,
+                client_options=client,
+                retry_config=_RETRIES,
+                credential_provider=own_key(root, options),
             )
 
     def create(self, path: str, data: bytes) -> bool:

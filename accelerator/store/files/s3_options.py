@@ -6,7 +6,8 @@ none: keys are sent to no bucket but the one that they were given for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 _SCHEMES = ("s3", "s3a", "s3n")
@@ -67,6 +68,19 @@ def file_io_properties(root: str, options: Mapping[str, str]) -> dict[str, str]:
             virtual = given.get("virtual_hosted_style_request", "") == "true"
             found["s3.path-style-access"] = "false" if virtual else "true"
     return found
+
+
+def own_key(root: str, options: Mapping[str, str]) -> Callable[[], Any] | None:
+    """Gives the key of an S3 store's options, whose token no option states; None without a key.
+
+    obstore would take a token from the environment, which belongs to another key.
+    """
+    given = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
+    key, secret = given.get("access_key_id"), given.get("secret_access_key")
+    if _bucket(root) is None or not (key and secret) or given.keys() & {"session_token", "token"}:
+        return None
+    found = {"access_key_id": key, "secret_access_key": secret, "token": None, "expires_at": None}
+    return lambda: found
 
 
 def _bucket(uri: str) -> str | None:

@@ -205,6 +205,25 @@ def test_what_is_larger_than_the_cache_is_not_read_in_process(
         assert "more than segment_cache_bytes" in caplog.text
 
 
+def test_what_is_larger_together_than_the_cache_is_not_fetched_again_and_again(
+    bucket: Bucket, caplog: pytest.LogCaptureFixture
+) -> None:
+    with bucket.open() as acc:
+        acc.query(CUBE)
+        bucket.append(11, 14)
+        acc.query("BUILD CUBE c")
+    sizes = [copy.stat().st_size for copy in bucket.copies]
+    assert len(sizes) == 2
+    for copy in bucket.copies:
+        copy.unlink()
+    with bucket.open(segment_cache_bytes=sum(sizes) - 1) as acc:
+        with pytest.raises(AcceleratorError):  # Spark isn't there to answer
+            acc.query(ASKED)
+        assert "more than segment_cache_bytes" in caplog.text and bucket.copies == []
+    with bucket.open(segment_cache_bytes=sum(sizes)) as acc:
+        assert answered(acc) == bucket.plain(ASKED)
+
+
 @pytest.mark.parametrize("harm", ["refused", "unheard", "twice"])
 def test_requests_that_fail_now_and_then_lose_nothing(bucket: Bucket, harm: str) -> None:
     expected = bucket.plain(ASKED)

@@ -12,6 +12,8 @@ import pytest
 
 from accelerator.engines.duckdb import table_folders
 from accelerator.engines.duckdb.engine import DuckDBEngine, parquet_scan, text_literal
+from accelerator.engines.duckdb.object_file_system import ObjectFileSystem
+from accelerator.engines.duckdb.object_scans import PROTOCOL
 from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.engines.duckdb.table_folders import TableFolders
 from accelerator.errors import EngineError
@@ -151,6 +153,9 @@ def test_folders_that_are_no_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         str(home / ".ssh"): "hidden",
         "/home": "home",
         "/home/bob": "home",
+        "/home/bob/.cache/t": "hidden",
+        "/lake/\0": "isn't a path",
+        "/lake/\ud800": "isn't a path",
         "/etc/ssl": "system's",
         "/proc/self": "system's",
         str(host / "link" / "ssl"): "system's",
@@ -161,6 +166,31 @@ def test_folders_that_are_no_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         str(host / "store"): "contains files of the accelerator",
     }.items():
         assert why in _why(host, location), location
+
+
+def test_a_private_file_is_no_data_file(tmp_path: Path) -> None:
+    folders = TableFolders([str(tmp_path)], [str(tmp_path / "users.toml"), str(tmp_path / "logs")])
+    files, _ = folders.of([str(tmp_path / "t")])
+    assert files.may_read(str(tmp_path / "t" / "x.parquet"))
+    for path in ("users.toml", "logs", "logs/x.parquet"):
+        assert not files.may_read(str(tmp_path / path))
+
+
+def test_objects_are_served_though_a_folder_is_added_just_then(
+    engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, once = engine._open, [1]
+
+    def open_and_add() -> duckdb.DuckDBPyConnection:
+        root = opened()
+        if once and once.pop():
+            engine.files_of([str(tmp_path / "t")])
+            opened()
+        return root
+
+    monkeypatch.setattr(engine, "_open", open_and_add)
+    engine._serve_objects(ObjectFileSystem(engine._objects))
+    assert PROTOCOL in opened().list_filesystems()
 
 
 def test_a_folder_behind_a_link_is_the_one_that_it_leads_to(

@@ -20,7 +20,7 @@ import pytest
 from msgspec.structs import replace
 from pyroaring import BitMap64
 
-from accelerator.common.safe_files import open_file
+from accelerator.common.files.safe_files import open_file
 from accelerator.iceberg.catalogs.readers import Pointer
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.io import LocalInputs, read_bytes, read_metadata

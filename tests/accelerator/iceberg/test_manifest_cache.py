@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from accelerator.common.cache_folder import trim
+from accelerator.common.files.cache_folder import trim
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.manifests import cache_file as manifest_file
 from accelerator.iceberg.manifests.cache import ManifestCache

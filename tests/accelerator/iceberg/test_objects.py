@@ -8,6 +8,7 @@ that aren't needed aren't asked for.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
@@ -19,10 +20,13 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.common.interrupts import looking
 from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import CatalogSettings, Lake
+from accelerator.iceberg.catalogs.readers import Pointer
+from accelerator.iceberg.catalogs.rest import TableAnswer, TableBrief
 from accelerator.iceberg.errors import NeedsSparkError, ObjectStoreError
 from accelerator.iceberg.objects import stores
 from accelerator.iceberg.objects.inputs import ObjectInputs, ObjectStream
@@ -307,6 +311,48 @@ def test_credentials_that_have_expired_are_named(world):
     assert world.ask("SELECT max(text) AS m FROM t", ["text"], pinned=fresh).num_rows == 1
 
 
+@pytest.mark.parametrize(
+    ("sql", "names"), [(_SUM, ["name", "number"]), ("SELECT count(*) AS n FROM t", ["id"])]
+)
+def test_cached_bytes_are_not_for_credentials_that_the_store_refuses(world, sql, names):
+    world.door.tokens.add("theirs")
+    theirs = world.pinned(**{"s3.access-key-id": VENDED, "s3.session-token": "theirs"})
+    assert len(theirs.live_files()) == _FILES
+    world.door.tokens.remove("theirs")
+    rows = world.ask(sql, names)
+    with world.engine.stoppable("a"), pytest.raises(ObjectStoreError, match=r"refuses"):
+        world.ask(sql, names, tag="a", pinned=theirs)
+    assert world.ask(sql, names) == rows
+    world.door.tokens.add("theirs")
+    world.door.sent.clear()
+    assert world.ask(sql, names, pinned=theirs) == rows
+    assert len(world.data()) <= _FILES  # ends of those that are opened first; all else is cached
+    assert all(sent.startswith("bytes=-") for _, sent, _ in world.data())
+
+
+def test_ranges_that_nobody_waits_for_are_not_read(world):
+    keys = [f"x{number}" for number in range(3)]
+    for key in keys:
+        world.client.put_object(Bucket=world.bucket, Key=key, Body=bytes(3_000_000))
+    bucket = stores.open_bucket(world.bucket, world.properties)
+    assert not isinstance(bucket, str)
+    file = ObjectFile(bucket, "x0", f"s3://{world.bucket}/x0", 3_000_000)
+    world.door.released.clear()
+    world.door.reads = lambda _key: "stuck"
+
+    def cancel():
+        raise CancelledError("the statement was cancelled")
+
+    with looking(cancel), pytest.raises(CancelledError):
+        file.read_all([(start, start + 10) for start in range(0, 3_000_000, 30_000)])
+    world.door.sent.clear()
+    world.door.reads = None
+    world.door.released.set()
+    other = ObjectFile(bucket, "x1", f"s3://{world.bucket}/x1", 3_000_000)
+    other.read_all([(start, start + 10) for start in range(0, 3_000_000, 30_000)])
+    assert len([key for key, *_ in world.door.sent if key.endswith("x0")]) <= 32
+
+
 @pytest.mark.parametrize("key", ["a b/ü.x", "k=a%3Ab/c+d&e.x", "a#b?c*d[e]'f\".x"])
 def test_keys_are_taken_literally(world, key):
     world.client.put_object(Bucket=world.bucket, Key=key, Body=b"0123456789")
@@ -323,6 +369,15 @@ def test_keys_that_obstore_lacks_are_pyicebergs(world, key):
     assert ObjectInputs(world.properties).object(f"s3://{world.bucket}/{key}") is None
 
 
+@pytest.mark.parametrize("bucket", ["host:80#", "host?", "a@host", "..", "%68ost", "b\n", ""])
+def test_a_bucket_that_would_be_another_host_is_not_asked(bucket):
+    assert stores.bucket_and_key(f"s3://{bucket}/t/x.parquet") is None
+    assert stores.bucket_and_key("s3://My_bucket.1-x/t/x.parquet") == (
+        "My_bucket.1-x",
+        "t/x.parquet",
+    )
+
+
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
@@ -330,6 +385,7 @@ def test_keys_that_obstore_lacks_are_pyicebergs(world, key):
         ({"s3.signer": "S3V4RestSigner"}, "the catalog sets s3.signer"),
         ({"client.role-arn": "arn:x"}, "the catalog sets client.role-arn"),
         ({"s3.force-virtual-addressing": "true"}, "force-virtual-addressing"),
+        ({"s3.secret-access-key": ""}, "a key without its secret"),
     ],
 )
 def test_buckets_that_pyiceberg_reaches(world, properties, why):
@@ -344,6 +400,81 @@ def test_a_profiles_credentials_are_pyicebergs(world, monkeypatch, tmp_path):
     assert not isinstance(stores.open_bucket(world.bucket, named), str)
     (tmp_path / "credentials").write_text("[default]\n")
     assert "profile" in str(stores.open_bucket(world.bucket, named))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AWS_SESSION_TOKEN": "environment"},
+        {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"},
+        {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"},
+        {"AWS_SKIP_SIGNATURE": "true"},
+        {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"},
+    ],
+)
+def test_a_catalogs_own_settings_are_not_mixed_with_the_environments(world, monkeypatch, variables):
+    """PyIceberg takes a catalog's key, token and address, and none of these variables."""
+    world.client.put_object(Bucket=world.bucket, Key="x", Body=b"0123456789")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    requests, app = [], world.door.app
+    monkeypatch.setattr(
+        world.door, "app", lambda env, start: requests.append(env) or app(env, start)
+    )
+    with ObjectInputs(world.properties).new_input(f"s3://{world.bucket}/x").open() as stream:
+        assert bytes(stream.read(4)) == b"0123"
+    assert all("HTTP_X_AMZ_SECURITY_TOKEN" not in one for one in requests)
+    assert all("Credential=k/" in one["HTTP_AUTHORIZATION"] for one in requests) and requests
+
+
+def test_the_environments_key_comes_with_its_token(world, monkeypatch):
+    world.client.put_object(Bucket=world.bucket, Key="x", Body=b"0123456789")
+    world.door.tokens.add("environment")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", VENDED)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "environment")
+    named = {"s3.endpoint": world.properties["s3.endpoint"], "s3.region": "us-east-1"}
+    with ObjectInputs(named).new_input(f"s3://{world.bucket}/x").open() as stream:
+        assert bytes(stream.read(4)) == b"0123"
+
+
+def test_what_obstore_cannot_open_is_pyicebergs(world, monkeypatch):
+    monkeypatch.setenv("AWS_CHECKSUM_ALGORITHM", "none-such")
+    assert "checksum" in str(stores.open_bucket(world.bucket, world.properties))
+
+
+@pytest.mark.parametrize(
+    ("properties", "resolved", "region"),
+    [
+        ({}, "eu-west-1", "eu-west-1"),
+        ({"s3.region": "r"}, "eu-west-1", "r"),
+        ({"s3.region": "r", "s3.resolve-region": "true"}, "eu-west-1", "eu-west-1"),
+        ({"s3.endpoint": "https://s3.eu-west-1.amazonaws.com"}, "eu-west-1", "eu-west-1"),
+        ({"s3.endpoint": "http://127.0.0.1:9"}, "eu-west-1", "us-east-1"),
+        ({}, None, "us-east-1"),
+    ],
+)
+def test_a_buckets_region(monkeypatch, properties, resolved, region):
+    def resolve(_bucket):
+        if resolved is None:
+            raise OSError("no network")
+        return resolved
+
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.setattr("pyarrow.fs.resolve_s3_region", resolve)
+    keys = {"s3.access-key-id": uuid.uuid4().hex, "s3.secret-access-key": "s"}
+    bucket = stores.open_bucket("b", {**keys, **properties})
+    assert bucket.store.config["region"] == region
+
+
+def test_secrets_are_in_no_repr():
+    secrets = {"s3.access-key-id": "k", "s3.secret-access-key": "hidden", "s3.region": "r"}
+    brief = TableBrief(
+        "s3://b/t/1.metadata.json", secrets, [{"prefix": "s3://b", "config": secrets}]
+    )
+    answer = TableAnswer(brief, json.dumps(secrets).encode(), None, ("d", "t"))
+    for shown in (stores.open_bucket("b", secrets), brief, answer, Pointer("l", secrets)):
+        assert "hidden" not in repr(shown)
 
 
 def test_ranges_side_by_side_are_one_request(world):

@@ -36,7 +36,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def _open(path: Path) -> OrcFile:
-    return OrcFile(opener(LocalInputs(), _live(path)))
+    return OrcFile(opener(LocalInputs(), str(path)))
 
 
 def _written(

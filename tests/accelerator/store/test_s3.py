@@ -75,6 +75,17 @@ def world(server, request):
     door.share = 0.0
 
 
+def test_a_stores_own_key_comes_without_the_environments_token(world, monkeypatch):
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "environment")
+    requests, app = [], world.door.app
+    monkeypatch.setattr(
+        world.door, "app", lambda env, start: requests.append(env) or app(env, start)
+    )
+    files = open_files(world.root, world.options)
+    assert files.create("a", b"1") and files.read("a") == b"1"
+    assert requests and all("HTTP_X_AMZ_SECURITY_TOKEN" not in one for one in requests)
+
+
 def test_of_many_writers_of_one_path_one_succeeds(world):
     for path in ("a", "b"):
         with ThreadPoolExecutor(8) as pool:

@@ -165,7 +165,8 @@ def test_an_order_is_applied_by_its_id(acc: Accelerator) -> None:
 
     assert apply(acc.services, one.id, None, execute) == [one]
     assert asked == [OptimizeTable(("lake", "d", "f"), "sort", (("at", False),))]
-    kept = json.dumps({"version": 1, "id": one.digest, "order": "sort", "keys": [{"id": 2}]})
+    keys = [{"id": 2, "name": "at", "descending": False}]
+    kept = json.dumps({"version": 1, "id": one.digest, "order": "sort", "keys": keys})
     catalog = catalog_of(Path(acc.config.warehouse))
     with catalog.load_table("d.f").transaction() as change:
         change.set_properties({"accelerator.clustering": kept})

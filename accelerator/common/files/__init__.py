@@ -1,0 +1,1 @@
+"""Local files: names, bounded reading, folders of caches."""
