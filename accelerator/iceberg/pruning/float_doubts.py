@@ -317,7 +317,7 @@ def _at_nan(condition: Expr, column: Column) -> bool | None:
     if op == "not":
         inner = _at_nan(args[0], column)
         return None if inner is None else not inner
-    if len(args) > 1 and _float_column(args[0]) != column:
+    if op in types.COMPARISONS and _float_column(args[0]) != column:
         op, args = FLIPPED.get(op, op), args[::-1]
     known = [_number(one) for one in args[1:]]
     if _float_column(args[0]) != column or any(one is None or math.isnan(one) for one in known):

@@ -140,6 +140,11 @@ def test_other_operators_deny_a_test_as_not_does(acc, catalog, where) -> None:
     assert "The column d has NaN" in _refused(acc, where)
 
 
+def test_a_constant_in_its_own_list_excludes_no_nan(acc, catalog) -> None:
+    _table(catalog, [1.0, _NAN], [3.0])
+    assert "The column d has NaN" in _refused(acc, "d > 2 AND 5D IN (5D, d)")
+
+
 def test_bounds_of_row_groups_count(acc, catalog) -> None:
     _table(catalog, [1.0, 6.0, _NAN, 100.0, 200.0, 300.0], rows=3)
     assert _refused(acc, "d > 5") == ""
