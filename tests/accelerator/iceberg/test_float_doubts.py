@@ -183,6 +183,22 @@ def test_a_greatest_value_by_bounds_looks_past_nan(acc, catalog, read) -> None:
     assert read == [("d", 2)]
 
 
+@pytest.mark.parametrize(
+    ("aggregate", "where"),
+    [
+        ("max(d)", "k <=> k"), ("max(d)", "k > 3 OR true"), ("max(d)", "k IS NOT NULL"),
+        ("max(d) FILTER (WHERE true)", "true"), ("max(CASE WHEN true THEN d END)", "true"),
+    ],
+)  # fmt: skip
+def test_what_spark_simplifies_leaves_a_value_by_bounds(acc, catalog, aggregate, where) -> None:
+    """Without a test of rows Spark asks Iceberg; `k IS NOT NULL` is none if k never is NULL."""
+    _table(catalog, [1.0, _NAN], [2.0])
+    plan, _ = acc.plan(f"SELECT {aggregate} AS m FROM lake.d.t WHERE {where}")
+    assert isinstance(plan, PlainPlan)
+    tested = acc.query("SELECT max(d) AS m FROM lake.d.t WHERE k > -1").fetchall()
+    assert math.isnan(tested[0][0])
+
+
 def test_too_many_rows_are_not_read(acc, catalog, read, monkeypatch) -> None:
     _table(catalog, [1.0, 9.0], [2.0])
     monkeypatch.setattr(float_edges, "ROWS_MAX", 2)
