@@ -129,8 +129,10 @@ def _own_columns(args: Sequence[Expr]) -> Iterator[Column]:
 
 
 def _answers_by_bounds(statistics: FileStatistics, column: Column) -> bool:
-    """Returns True if Iceberg uses bounds: each file has one, and no row is deleted."""
+    """Returns True if Iceberg uses bounds: each file has one, no row is deleted, no NaN counted."""
     bounds = statistics.column(column.field_id, column.type or "").bounds
+    if (bounds.nans > 0).any():  # `MaxAggregate` reads rows then
+        return False
     unknown = ~bounds.always_null & bounds.upper.is_null().to_numpy(zero_copy_only=False)
     return not unknown.any() and bool((statistics.alive == statistics.rows).all())
 
