@@ -156,6 +156,8 @@ _STATEMENTS = (
     "SELECT max(d) + 1 AS m FROM {0}",
     "SELECT max(d) AS m, sum(k) AS s FROM {0}",
     "SELECT max(d) AS m FROM {0} WHERE k < 1000",
+    "SELECT max(d) AS m FROM {0} WHERE k <=> k",
+    "SELECT max(CASE WHEN true THEN d END) AS m FROM {0} WHERE k > 3 OR true",
     "SELECT k % 2 AS p, max(d) AS m FROM {0} GROUP BY k % 2",
     "SELECT count(*) AS n FROM {0} a JOIN lake.d.beside b ON a.d = b.d WHERE a.d > 99",
     "SELECT count(*) AS n FROM {0} a LEFT JOIN lake.d.beside b ON a.d = b.d WHERE a.d > 99",

@@ -13,7 +13,7 @@ under `x > 5` if they lie beside smaller numbers. One of these proofs settles a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,7 @@ _AT_ZERO = frozenset({"=", "<=>", "in", ">="})
 _ABOVE = frozenset({">", ">="})
 _BY_BOUNDS = frozenset({"count", "max", "min"})
 """The aggregates that Iceberg answers by counts and bounds."""
+_SIMPLIFIED = frozenset({"case", "coalesce", "cast", "if"})
 _INFINITY = Literal("Infinity", "double")
 _NAN_FAILS, _NAN_PASSES = frozenset({"<", "<=", "=", "<=>"}), frozenset({">", ">=", "<>"})
 """What comparisons of NaN with a number are."""
@@ -93,18 +94,38 @@ def scanned_conditions(block: Block, table: PinnedTable) -> tuple[Expr, ...]:
     look past NaN, as `x > 'Infinity'` does.
     """
     calls, rows = block.aggregates, block.grouped or block.rows or len(block.occurrences) > 1
-    tested = {column.field_id for expr in block.conjuncts for column in columns(expr)}
-    if rows or not tested <= table.valued_fields:
+    if rows or any(_is_kept(expr, table.valued_fields) for expr in block.conjuncts):
         return block.tested
-    if any(call.function not in _BY_BOUNDS or call.where is not None for call in calls):
+    if any(call.function not in _BY_BOUNDS or _is_kept(call.where, ()) for call in calls):
         return block.tested
-    args = [(call.function, arg) for call in calls for arg in call.args]
-    named = [(function, arg) for function, arg in args if isinstance(arg, Column)]
-    if len(named) < len(args):
+    named = [(call.function, column) for call in calls for column in _own_columns(call.args)]
+    if len(named) < sum(len(call.args) for call in calls):
         return block.tested
     floating = [c for function, c in named if function == "max" and c.type in types.FLOATING]
     bounded = [column for column in floating if _answers_by_bounds(table.statistics(), column)]
     return (*block.tested, *(Call(">", (one, _INFINITY), "boolean") for one in bounded))
+
+
+def _is_kept(condition: Expr | None, valued_fields: Collection[int]) -> bool:
+    """Reports if Spark surely tests the condition on rows: it may find others TRUE for all."""
+    if not isinstance(condition, Call) or condition.op not in types.COMPARISONS:
+        return False
+    found = list(columns(condition))
+    constants = [one for one in condition.args if isinstance(one, Literal)]
+    if len(found) != 1 or len(constants) != 1 or found[0] not in condition.args:
+        return False
+    column, constant = found[0], constants[0]
+    fits = constant.type == column.type or (column.type, constant.type) == ("bigint", "int")
+    return fits and column.field_id not in valued_fields
+
+
+def _own_columns(args: Sequence[Expr]) -> Iterator[Column]:
+    """Yields the columns that arguments are, or that Spark may simplify them to."""
+    for arg in args:
+        if isinstance(arg, Column):
+            yield arg
+        elif isinstance(arg, Call) and arg.op in _SIMPLIFIED:
+            yield from columns(arg)
 
 
 def _answers_by_bounds(statistics: FileStatistics, column: Column) -> bool:
@@ -319,7 +340,7 @@ def _at_nan(condition: Expr, column: Column) -> bool | None:
     if op == "not":
         inner = _at_nan(args[0], column)
         return None if inner is None else not inner
-    if len(args) > 1 and _float_column(args[0]) != column:
+    if op in types.COMPARISONS and _float_column(args[0]) != column:
         op, args = FLIPPED.get(op, op), args[::-1]
     known = [_number(one) for one in args[1:]]
     if _float_column(args[0]) != column or any(one is None or math.isnan(one) for one in known):

@@ -1,21 +1,20 @@
 """ORC files by their stripes, under the interface of PyArrow's Parquet files.
 
-PyArrow decodes the stripes. pyorc (the extra `orc`) reports their rows and statistics, which
-PyArrow doesn't. A stripe is to an ORC file what a row group is to a Parquet file, so readers and
-index builds take both. Field ids come from the attribute `iceberg.id` (Iceberg's specification,
-appendix A).
+PyArrow decodes the stripes. pyorc (the extra `orc`) reports their rows, which PyArrow doesn't;
+their statistics are read by `orc_statistics.py`. A stripe is to an ORC file what a row group is to
+a Parquet file, so readers and index builds take both. Field ids come from the attribute
+`iceberg.id` (Iceberg's specification, appendix A).
 """
 
 from __future__ import annotations
 
-import decimal
 import io
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from types import ModuleType
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 from msgspec import Struct
@@ -23,41 +22,22 @@ from pyarrow import orc
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs, local_path, object_stream
+from accelerator.iceberg.rows.orc_statistics import (
+    OrcStatistics,
+    statistics_of,
+    stripe_statistics,
+)
 from accelerator.iceberg.rows.stored_types import FIELD_ID, lacked, unread
 from accelerator.iceberg.tables.data_file import LiveFile
-from indexes.bounds import UNKNOWN
-
-if TYPE_CHECKING:
-    import pyorc
 
 Open = Callable[[], BinaryIO]
 _ICEBERG_ID = b"iceberg.id"
 _UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
-_SECOND = 1_000_000
 _BUFFERED = 1 << 16
-_DIGITS = decimal.Context(prec=80)
 
 
 class OrcReaderMissingError(NeedsSparkError):
     """pyorc isn't installed."""
-
-
-class OrcStatistics(Struct, frozen=True):
-    """A column's bounds and number of NULLs in one stripe, in the types of Parquet's statistics."""
-
-    min_raw: Any
-    max_raw: Any
-    null_count: int
-
-    @property
-    def has_min_max(self) -> bool:
-        """Reports if both bounds are there."""
-        return self.min_raw is not None
-
-    @property
-    def has_null_count(self) -> bool:
-        """Reports if the number of NULLs is there."""
-        return self.null_count != UNKNOWN
 
 
 class OrcColumn(Struct, frozen=True):
@@ -105,8 +85,8 @@ class OrcMetadata:
     def __init__(self, source: Open) -> None:
         self._source = source
         self._statistics: dict[str, list[OrcStatistics | None]] = {}
-        with closing(source()) as stream:
-            reader = _reader(stream)
+        with closing(source()) as stream, _pyorc() as pyorc:
+            reader = pyorc.Reader(stream)
             self.num_rows = len(reader)
             schema: Any = reader.schema
             self._types = {
@@ -114,7 +94,7 @@ class OrcMetadata:
                 for name, one in schema.fields.items()
             }
             stripes = [
-                (len(one), one.bytes_length, one.writer_timezone) for one in _stripes(reader)
+                (len(one), one.bytes_length, one.writer_timezone) for one in reader.iter_stripes()
             ]
         self.schema = OrcSchema(OrcColumn(name) for name in self._types)
         self._stripes = [
@@ -140,14 +120,20 @@ class OrcMetadata:
     def statistics(self, name: str) -> Sequence[OrcStatistics | None]:
         """The column's statistics, one for each stripe; read once."""
         if name not in self._statistics:
-            type_ = self._types[name]
-            with closing(self._source()) as stream:
-                read = [one[type_.number].statistics for one in _stripes(_reader(stream))]
-            self._statistics[name] = [
-                _statistics(type_, told, one.num_rows)
-                for told, one in zip(read, self._stripes, strict=True)
-            ]
+            type_, read = self._types[name], self._encoded
+            if len(read) != len(self._stripes) or any(type_.number >= len(one) for one in read):
+                self._statistics[name] = [None] * len(self._stripes)
+            else:
+                self._statistics[name] = [
+                    statistics_of(one[type_.number], type_.kind, type_.scale, stripe.num_rows)
+                    for one, stripe in zip(read, self._stripes, strict=True)
+                ]
         return self._statistics[name]
+
+    @cached_property
+    def _encoded(self) -> list[list[bytes]]:
+        with closing(self._source()) as stream:
+            return stripe_statistics(stream)
 
 
 class OrcFile:
@@ -183,7 +169,7 @@ class OrcFile:
             try:
                 batch = self._orc.read_stripe(group, columns=list(columns))
                 tables.append(pa.Table.from_batches([batch]).select(target.names).cast(target))
-            except pa.ArrowInvalid as error:
+            except pa.ArrowException as error:
                 raise NeedsSparkError(
                     f"a stripe can't be read in process: {error}",
                     hint="Spark reads it; the statement takes that way by itself",
@@ -276,7 +262,9 @@ def _id(field: pa.Field) -> int:
     return int(field.metadata[FIELD_ID])
 
 
-def _reader(stream: BinaryIO) -> pyorc.Reader:
+@contextmanager
+def _pyorc() -> Iterator[ModuleType]:
+    """pyorc, whose errors become ValueError. OrcReaderMissingError if it isn't installed."""
     try:
         import pyorc
     except ImportError as error:
@@ -285,92 +273,6 @@ def _reader(stream: BinaryIO) -> pyorc.Reader:
             hint="pip install 'lakehouse-accelerator[orc]'; until then Spark reads them",
         ) from error
     try:
-        return pyorc.Reader(stream, converters=_converters())
-    except pyorc.ORCError as error:
-        _raise(error)
-
-
-def _stripes(reader: pyorc.Reader) -> Iterator[pyorc.Stripe]:
-    """The stripes. ValueError for a file that pyorc can't read."""
-    import pyorc
-
-    try:
-        yield from reader.iter_stripes()
-    except pyorc.ORCError as error:
-        _raise(error)
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise ValueError(f"it can't be read as ORC: {str(error)[:200]}") from error
-
-
-def _converters() -> Any:
-    """Days and microseconds since 1970 in place of Python's dates, which end at the year 9999."""
-    from pyorc.enums import TypeKind
-
-    return {
-        TypeKind.DATE: _Days,
-        TypeKind.TIMESTAMP: _Microseconds,
-        TypeKind.TIMESTAMP_INSTANT: _Microseconds,
-    }
-
-
-class _Days:
-    @staticmethod
-    def from_orc(days: int) -> int:
-        return days
-
-    to_orc = from_orc  # pyorc asks for both ways
-
-
-class _Microseconds:
-    @staticmethod
-    def from_orc(seconds: int, nanoseconds: int, _zone: Any = None) -> int:
-        return seconds * _SECOND + nanoseconds // 1000
-
-    to_orc = from_orc
-
-
-def _statistics(type_: _OrcType, told: Mapping[str, Any], rows: int) -> OrcStatistics:
-    """One stripe's statistics; bounds are None unless they are sound."""
-    low, high, kind = told.get("minimum"), told.get("maximum"), type_.kind
-    if kind == "BOOLEAN" and told.get("true_count", 0) + told.get("false_count", 0):
-        low, high = int(not told["false_count"]), int(told["true_count"] > 0)
-    elif kind in {"TIMESTAMP", "TIMESTAMP_INSTANT"}:
-        low, high = _times(low, told.get("upper_bound"))
-    elif kind in {"FLOAT", "DOUBLE"}:
-        low, high = _floats(low, high)
-    elif kind == "DECIMAL":
-        low, high = (_unscaled(one, type_.scale) for one in (low, high))
-    elif isinstance(low, str):
-        low, high = low.encode(), None if high is None else high.encode()
-    values = told.get("number_of_values")
-    nulls = rows - values if isinstance(values, int) and 0 <= values <= rows else UNKNOWN
-    if low is None or high is None:
-        low = high = None
-    return OrcStatistics(low, high, nulls)
-
-
-def _times(low: int | None, high: int | None) -> tuple[int | None, int | None]:
-    """Times in microseconds. Writers round to milliseconds, and times before 1970 the wrong way.
-
-    A time within the second before 1970 comes as one within the second after it.
-    """
-    if low is None or high is None or low < _SECOND:
-        return None, None
-    return low, high
-
-
-def _floats(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    """Floats; None if one is NaN. A bound of zero includes both zeros."""
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return None, None
-    return low or -0.0, high or 0.0
-
-
-def _unscaled(value: decimal.Decimal | None, scale: int) -> int | None:
-    """The decimal as a whole number of units of its scale; None if it has more digits."""
-    if value is None or not value.is_finite():
-        return None
-    scaled = value.scaleb(scale, _DIGITS)
-    return int(scaled) if scaled == scaled.to_integral_value() else None
+        yield pyorc
+    except (pyorc.ORCError, RuntimeError, LookupError) as error:
+        raise ValueError(f"it can't be read as ORC: {str(error)[:200]}") from error

@@ -258,6 +258,12 @@ def test_a_file_that_stands_twice_is_read_twice(tmp_path: Path, engine: DuckDBEn
     pinned = _small(tmp_path / "lake")
     file = pinned.live_files()[0]
     gone = _deleting(file, [0], tmp_path)
+    columns = [Column(0, one.field_id, one.name, one.type) for one in pinned.facts.columns]
+    opened = GroupReader(pinned, columns, lambda: None).open([file, file, gone])
+    groups = [Group(one, 0) for one in opened]
+    twice = span_scan(pinned, ["wide"], row_spans(groups[:2]), engine)
+    assert twice is not None and engine.run(twice).num_rows == 2 * file.record_count
+    assert span_scan(pinned, ["wide"], row_spans(groups[1:]), engine) is None
     for files in ([file, file], [file, gone], [gone, gone]):
         scan = table_scan(pinned, ["wide"], files, "t", engine)
         assert _said(_asked(engine, scan, "")) == _said(pinned.arrow(["wide"], files))

@@ -140,6 +140,11 @@ def test_other_operators_deny_a_test_as_not_does(acc, catalog, where) -> None:
     assert "The column d has NaN" in _refused(acc, where)
 
 
+def test_a_constant_in_its_own_list_excludes_no_nan(acc, catalog) -> None:
+    _table(catalog, [1.0, _NAN], [3.0])
+    assert "The column d has NaN" in _refused(acc, "d > 2 AND 5D IN (5D, d)")
+
+
 def test_bounds_of_row_groups_count(acc, catalog) -> None:
     _table(catalog, [1.0, 6.0, _NAN, 100.0, 200.0, 300.0], rows=3)
     assert _refused(acc, "d > 5") == ""
@@ -176,6 +181,22 @@ def test_a_greatest_value_by_bounds_looks_past_nan(acc, catalog, read) -> None:
     _table(catalog, [_NAN])  # it has no bounds, so that Iceberg answers by none
     assert math.isnan(acc.query("SELECT max(d) AS m FROM lake.d.t").fetchall()[0][0])
     assert read == [("d", 2)]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "where"),
+    [
+        ("max(d)", "k <=> k"), ("max(d)", "k > 3 OR true"), ("max(d)", "k IS NOT NULL"),
+        ("max(d) FILTER (WHERE true)", "true"), ("max(CASE WHEN true THEN d END)", "true"),
+    ],
+)  # fmt: skip
+def test_what_spark_simplifies_leaves_a_value_by_bounds(acc, catalog, aggregate, where) -> None:
+    """Without a test of rows Spark asks Iceberg; `k IS NOT NULL` is none if k never is NULL."""
+    _table(catalog, [1.0, _NAN], [2.0])
+    plan, _ = acc.plan(f"SELECT {aggregate} AS m FROM lake.d.t WHERE {where}")
+    assert isinstance(plan, PlainPlan)
+    tested = acc.query("SELECT max(d) AS m FROM lake.d.t WHERE k > -1").fetchall()
+    assert math.isnan(tested[0][0])
 
 
 def test_too_many_rows_are_not_read(acc, catalog, read, monkeypatch) -> None:

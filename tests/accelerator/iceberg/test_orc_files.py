@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import math
 import sys
 from decimal import Decimal
@@ -18,7 +19,14 @@ from hypothesis import strategies as st
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.rows.orc_file import OrcFile, OrcReaderMissingError, opener, whole_file
+from accelerator.iceberg.rows.orc_file import (
+    OrcFile,
+    OrcMetadata,
+    OrcReaderMissingError,
+    opener,
+    whole_file,
+)
+from accelerator.iceberg.rows.orc_statistics import statistics_of
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.tables.data_file import LiveFile
 
@@ -159,6 +167,60 @@ def test_stripes_are_read_one_by_one(tmp_path: Path) -> None:
         assert sum(map(len, batches)) == sum(metadata.row_group(g).num_rows for g in (0, 1))
 
 
+@pytest.mark.parametrize("compression", ["NONE", "ZLIB", "SNAPPY", "ZSTD"])
+def test_statistics_are_decompressed(tmp_path: Path, compression: str) -> None:
+    kind = pyorc.CompressionKind[compression]
+    columns = {f"s{number}": "string" for number in range(30)}  # fewer aren't compressed
+    rows = [(f"{number} " + "and always the same " * 20,) * 30 for number in range(9)]
+    with _written(tmp_path / "a.orc", columns, rows, compression=kind) as file:
+        (told,) = file.metadata.statistics("s29")
+        assert (told.min_raw[:2], told.max_raw[:2]) == (b"0 ", b"8 ")
+
+
+def test_a_nan_leaves_no_bounds(tmp_path: Path) -> None:
+    """Bounds of ten thousand rows that begin with NaN lack the greater numbers behind it."""
+    rows = [(1.0,)] * 10_000 + [(math.nan,), (100.0,)]
+    with _written(tmp_path / "a.orc", {"d": "double"}, rows) as file:
+        assert not any(one.has_min_max for one in file.metadata.statistics("d"))
+    with _written(tmp_path / "b.orc", {"d": "double"}, [(1.0,), (None,), (100.0,)]) as file:
+        (told,) = file.metadata.statistics("d")
+        assert (told.min_raw, told.max_raw, told.null_count) == (1.0, 100.0, 1)
+
+
+_INTEGERS = b"\x08\x03\x12\x06\x08\x08\x10\x0c\x18\x1eP\x00"
+"""Statistics of `id` in `edges-1.orc`: three values, from 4 to 6."""
+
+
+def test_row_indexes_are_not_read() -> None:
+    """Trino's writer omits statistics of the type if all values are NULL; pyorc fails then.
+
+    It ends the process.
+    """
+    data = (GOLDEN / "edges-1.orc").read_bytes()
+    assert data.count(_INTEGERS) == 1
+    data = data.replace(_INTEGERS, _INTEGERS.replace(b"\x12", b"\x7a"))
+    (told,) = OrcMetadata(lambda: io.BytesIO(data)).statistics("id")
+    assert told is not None and (told.min_raw, told.max_raw) == (4, 6)
+
+
+def test_statistics_without_those_of_the_type() -> None:
+    told = statistics_of(_INTEGERS, "LONG", 0, 3)
+    assert (told.min_raw, told.max_raw, told.null_count) == (4, 6, 0)
+    told = statistics_of(_INTEGERS.replace(b"\x12", b"\x7a"), "LONG", 0, 3)
+    assert (told.min_raw, told.max_raw, told.null_count) == (None, None, 0)
+
+
+_KINDS = ("LONG", "DATE", "DOUBLE", "STRING", "DECIMAL", "TIMESTAMP", "BOOLEAN", "LIST")
+
+
+@given(st.binary(max_size=60), st.sampled_from(_KINDS))
+def test_any_bytes_as_statistics(data: bytes, kind: str) -> None:
+    for encoded in (data, *(bytes([8, 3, n << 3 | 2, len(data)]) + data for n in range(2, 10))):
+        told = statistics_of(encoded, kind, 2, 3)
+        for bound in (told.min_raw, told.max_raw):
+            assert bound is None or isinstance(bound, bytes | float) or -(2**63) <= bound < 2**63
+
+
 def test_times_of_another_zone_are_sparks(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     row = (datetime.datetime(2020, 7, 1, 12),)
@@ -212,3 +274,16 @@ def test_bytes_that_are_no_orc_file(tmp_path: Path, change: str) -> None:
     )
     with pytest.raises(ValueError, match="can't be read as ORC"):
         _open(path)
+
+
+@given(st.integers(0, 789), st.integers(0, 255))
+def test_a_damaged_byte_raises_what_callers_catch(place: int, byte: int) -> None:
+    data = bytearray((GOLDEN / "edges-1.orc").read_bytes())
+    data[place] = byte
+    try:
+        with OrcFile(lambda: io.BytesIO(bytes(data))) as file:
+            for name in file.schema_arrow.names:
+                file.metadata.statistics(name)
+            file.read_row_groups(range(file.metadata.num_row_groups), ["id", "d", "dt"])
+    except (ValueError, OSError, NeedsSparkError):
+        pass

@@ -138,11 +138,11 @@ class Pieces(ABC):
 
 def row_spans(groups: Sequence[Group]) -> list[RowSpan]:
     """Returns the spans of rows that the row groups make, side by side ones together."""
-    numbers: dict[str, tuple[OpenFile, list[int]]] = {}
+    numbers: dict[OpenFile, list[int]] = {}  # one path may be two files, with other deletes
     for group in groups:
-        numbers.setdefault(group.file.file.path, (group.file, []))[1].append(group.number)
+        numbers.setdefault(group.file, []).append(group.number)
     found = []
-    for file, chosen in numbers.values():
+    for file, chosen in numbers.items():
         ends = np.cumsum([0, *file.groups]).tolist()
         chosen.sort()
         cuts = [n for n in range(1, len(chosen)) if chosen[n] != chosen[n - 1] + 1]
