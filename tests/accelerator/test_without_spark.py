@@ -21,7 +21,7 @@ _PROGRAM = """
 import json, sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "pyorc", "rjieba"):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "rjieba"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 import accelerator

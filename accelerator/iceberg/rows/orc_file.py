@@ -1,20 +1,17 @@
 """ORC files by their stripes, under the interface of PyArrow's Parquet files.
 
-PyArrow decodes the stripes. pyorc (the extra `orc`) reports their rows, which PyArrow doesn't;
-their statistics are read by `orc_statistics.py`. A stripe is to an ORC file what a row group is to
-a Parquet file, so readers and index builds take both. Field ids come from the attribute
-`iceberg.id` (Iceberg's specification, appendix A).
+PyArrow decodes the stripes; their rows and statistics are read by `orc_footer.py`. A stripe is to
+an ORC file what a row group is to a Parquet file, so readers and index builds take both. Field ids
+come from the attribute `iceberg.id` (Iceberg's specification, appendix A).
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 from msgspec import Struct
@@ -22,10 +19,12 @@ from pyarrow import orc
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs, local_path, object_stream
-from accelerator.iceberg.rows.orc_statistics import (
+from accelerator.iceberg.rows.orc_footer import (
     OrcStatistics,
+    read_footer,
     statistics_of,
     stripe_statistics,
+    writer_zones,
 )
 from accelerator.iceberg.rows.stored_types import FIELD_ID, lacked, unread
 from accelerator.iceberg.tables.data_file import LiveFile
@@ -33,11 +32,6 @@ from accelerator.iceberg.tables.data_file import LiveFile
 Open = Callable[[], BinaryIO]
 _ICEBERG_ID = b"iceberg.id"
 _UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
-_BUFFERED = 1 << 16
-
-
-class OrcReaderMissingError(NeedsSparkError):
-    """pyorc isn't installed."""
 
 
 class OrcColumn(Struct, frozen=True):
@@ -63,14 +57,6 @@ class OrcStripe(Struct, frozen=True):
         return OrcColumn(path, size, self.metadata.statistics(path)[self.number])
 
 
-class _OrcType(Struct, frozen=True):
-    """A column's kind by ORC's name, its number in the file, and a decimal's scale."""
-
-    kind: str
-    number: int
-    scale: int
-
-
 class OrcSchema(list[OrcColumn]):
     """The file's columns in order."""
 
@@ -85,24 +71,14 @@ class OrcMetadata:
     def __init__(self, source: Open) -> None:
         self._source = source
         self._statistics: dict[str, list[OrcStatistics | None]] = {}
-        with closing(source()) as stream, _pyorc() as pyorc:
-            reader = pyorc.Reader(stream)
-            self.num_rows = len(reader)
-            schema: Any = reader.schema
-            self._types = {
-                name: _OrcType(one.kind.name, one.column_id, getattr(one, "scale", 0))
-                for name, one in schema.fields.items()
-            }
-            stripes = [
-                (len(one), one.bytes_length, one.writer_timezone) for one in reader.iter_stripes()
-            ]
+        with closing(source()) as stream:
+            self._footer = footer = read_footer(stream)
+        self.num_rows, self._types = footer.rows, footer.types
         self.schema = OrcSchema(OrcColumn(name) for name in self._types)
         self._stripes = [
-            OrcStripe(self, number, rows, size) for number, (rows, size, _) in enumerate(stripes)
+            OrcStripe(self, number, one.rows, one.index + one.data + one.footer)
+            for number, one in enumerate(footer.stripes)
         ]
-        self._in_utc = all(zone in _UTC for *_, zone in stripes)
-        if sum(one.num_rows for one in self._stripes) != self.num_rows:
-            raise ValueError("the rows of the stripes aren't those of the ORC file")
 
     @property
     def num_row_groups(self) -> int:
@@ -115,7 +91,7 @@ class OrcMetadata:
 
     def has_exact_times(self, name: str) -> bool:
         """Reports if the column's times don't depend on the zone of the process that wrote them."""
-        return self._in_utc or self._types[name].kind == "TIMESTAMP_INSTANT"
+        return self._types[name].kind == "TIMESTAMP_INSTANT" or self._in_utc
 
     def statistics(self, name: str) -> Sequence[OrcStatistics | None]:
         """The column's statistics, one for each stripe; read once."""
@@ -131,6 +107,11 @@ class OrcMetadata:
         return self._statistics[name]
 
     @cached_property
+    def _in_utc(self) -> bool:
+        with closing(self._source()) as stream:
+            return writer_zones(stream, self._footer) <= _UTC
+
+    @cached_property
     def _encoded(self) -> list[list[bytes]]:
         with closing(self._source()) as stream:
             return stripe_statistics(stream)
@@ -139,7 +120,7 @@ class OrcMetadata:
 class OrcFile:
     """An open ORC file. `known` is its metadata if it was read before.
 
-    Raises NeedsSparkError if pyorc isn't installed, ValueError for bytes that aren't ORC.
+    ValueError for bytes that aren't ORC; OrcCompressionError if the footer can't be read here.
     """
 
     def __init__(self, source: Open, known: OrcMetadata | None = None) -> None:
@@ -219,9 +200,7 @@ def opener(inputs: Inputs, path: str, size: int | None = None) -> Open:
     def opened() -> BinaryIO:
         sized = None if size is None else object_stream(inputs, path, size)
         stream: object = inputs.new_input(path).open() if sized is None else sized
-        # pyorc takes only bytes, where an object's stream returns a view of them.
-        buffered = isinstance(stream, io.RawIOBase)
-        return cast(BinaryIO, io.BufferedReader(stream, _BUFFERED) if buffered else stream)
+        return cast(BinaryIO, stream)
 
     return opened
 
@@ -260,19 +239,3 @@ def whole_file(inputs: Inputs, file: LiveFile, wanted: pa.Schema) -> pa.Table | 
 
 def _id(field: pa.Field) -> int:
     return int(field.metadata[FIELD_ID])
-
-
-@contextmanager
-def _pyorc() -> Iterator[ModuleType]:
-    """pyorc, whose errors become ValueError. OrcReaderMissingError if it isn't installed."""
-    try:
-        import pyorc
-    except ImportError as error:
-        raise OrcReaderMissingError(
-            "ORC files are read in process with pyorc, which isn't installed",
-            hint="pip install 'lakehouse-accelerator[orc]'; until then Spark reads them",
-        ) from error
-    try:
-        yield pyorc
-    except (pyorc.ORCError, RuntimeError, LookupError) as error:
-        raise ValueError(f"it can't be read as ORC: {str(error)[:200]}") from error

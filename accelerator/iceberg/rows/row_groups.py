@@ -28,9 +28,9 @@ from accelerator.iceberg.io import inputs_for, local_path, object_file, object_s
 from accelerator.iceberg.rows.orc_file import (
     OrcFile,
     OrcMetadata,
-    OrcReaderMissingError,
     opener,
 )
+from accelerator.iceberg.rows.orc_footer import OrcCompressionError
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, is_ordered, unknown_bounds
@@ -173,12 +173,12 @@ class GroupReader:
         return _Whole(file, self._pinned, fixed, self.counted)
 
     def _parquet_or_orc(self, file: LiveFile) -> pq.ParquetFile | OrcFile | None:
-        """The open file; None if it's neither, or ORC that is read as a whole without pyorc."""
+        """The open file; None if it's neither, or ORC whose footer is read only by PyArrow."""
         if file.file_format not in ("parquet", "orc"):
             return None
         try:
             return self.parquet(file)
-        except OrcReaderMissingError:
+        except OrcCompressionError:
             return None
 
     def parquet(

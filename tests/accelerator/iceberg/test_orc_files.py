@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import math
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,19 @@ from hypothesis import strategies as st
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.rows.orc_file import (
-    OrcFile,
-    OrcMetadata,
-    OrcReaderMissingError,
-    opener,
-    whole_file,
+from accelerator.iceberg.objects.inputs import ObjectInputs
+from accelerator.iceberg.objects.stores import open_bucket
+from accelerator.iceberg.rows import orc_footer
+from accelerator.iceberg.rows.orc_file import OrcFile, OrcMetadata, opener, whole_file
+from accelerator.iceberg.rows.orc_footer import (
+    OrcCompressionError,
+    read_footer,
+    statistics_of,
+    writer_zones,
 )
-from accelerator.iceberg.rows.orc_statistics import statistics_of
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.tables.data_file import LiveFile
+from tests.accelerator.store.s3_server import make_bucket, serving
 
 GOLDEN = Path(__file__).parent / "golden"
 """`edges-0.orc` and `edges-1.orc` were written by Spark 4.1 with Iceberg 1.12: three rows each."""
@@ -192,10 +194,7 @@ _INTEGERS = b"\x08\x03\x12\x06\x08\x08\x10\x0c\x18\x1eP\x00"
 
 
 def test_row_indexes_are_not_read() -> None:
-    """Trino's writer omits statistics of the type if all values are NULL; pyorc fails then.
-
-    It ends the process.
-    """
+    """A column's may lack statistics of its type; pyorc ends the process then."""
     data = (GOLDEN / "edges-1.orc").read_bytes()
     assert data.count(_INTEGERS) == 1
     data = data.replace(_INTEGERS, _INTEGERS.replace(b"\x12", b"\x7a"))
@@ -258,11 +257,65 @@ def test_whole_files(tmp_path: Path) -> None:
         whole_file(LocalInputs(), _live(path, 2), wanted(a=pa.string()))
 
 
-def test_without_pyorc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyorc", None)
-    with pytest.raises(OrcReaderMissingError) as raised:
-        _open(GOLDEN / "edges-0.orc")
-    assert "[orc]" in (raised.value.hint or "")
+def test_a_compression_that_only_arrow_reads() -> None:
+    """pyorc and PyArrow write footers in LZ4 as they are; Java compresses them."""
+    chunk = (8 << 1).to_bytes(3, "little") + bytes(8)
+    with pytest.raises(OrcCompressionError, match="LZ4"):
+        orc_footer._decompressed(chunk, "LZ4", 100)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_footers_are_as_pyorc_reads_them(tmp_path: Path, zone: str) -> None:
+    columns = {
+        "a": "map<string,array<struct<x:int,y:decimal(12,4)>>>",
+        "b": "decimal(20,7)",
+        "c": "timestamp",
+        "d.e": "struct<f:bigint>",
+        "g": "varchar(9)",
+        "h": "binary",
+    }
+    row = ({}, Decimal("1.5"), datetime.datetime(2020, 1, 1), (5,), "g", b"h")
+    path = tmp_path / "a.orc"
+    _written(path, columns, [row] * 9_000, timezone=ZoneInfo(zone)).close()
+    with path.open("rb") as stream:
+        told, reader = read_footer(stream), pyorc.Reader(stream)
+        stripes = list(reader.iter_stripes())
+        assert told.rows == 9_000
+        assert [one.rows for one in told.stripes] == list(map(len, stripes))
+        assert [one.index + one.data + one.footer for one in told.stripes] == [
+            one.bytes_length for one in stripes
+        ]
+        assert writer_zones(stream, told) == {one.writer_timezone for one in stripes} == {zone}
+        fields = reader.schema.fields
+        assert {name: one.number for name, one in told.types.items()} == {
+            name: field.column_id for name, field in fields.items()
+        }
+        assert [one.kind for one in told.types.values()] == [
+            field.kind.name for field in fields.values()
+        ]
+        assert told.types["b"].scale == 7
+
+
+def test_stripes_in_an_object_store() -> None:
+    import obstore
+
+    with serving() as (_, endpoint):
+        make_bucket(endpoint, "lake")
+        properties = {
+            "s3.endpoint": endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": "k",
+            "s3.secret-access-key": "s",
+        }
+        data = (GOLDEN / "edges-1.orc").read_bytes()
+        bucket = open_bucket("lake", properties)
+        assert not isinstance(bucket, str)
+        obstore.put(bucket.store, "a.orc", data)
+        for size in (len(data), None):
+            inputs = ObjectInputs(properties)
+            with OrcFile(opener(inputs, "s3://lake/a.orc", size)) as file:
+                assert file.read_row_groups([0], ["id"])["id"].to_pylist() == [4, 5, 6]
+                assert file.metadata.statistics("id")[0].max_raw == 6
 
 
 @pytest.mark.parametrize("change", ["cut", "zeros", "other"])

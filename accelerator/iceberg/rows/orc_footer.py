@@ -1,8 +1,7 @@
-"""Bounds and numbers of NULLs of an ORC file's stripes, from the metadata section at its end.
+"""The end of an ORC file: its stripes and columns, and each stripe's bounds and numbers of NULLs.
 
-pyorc reports them as well, but ends the process if a column's statistics lack those of its type.
-Trino's writer omits them if all values are NULL. The section is a message of Protocol Buffers
-(ORC's specification, version 1, "File Metadata").
+PyArrow reads stripes but reports neither their rows nor their statistics. pyorc reports both, and
+ends the process if a column's statistics lack those of its type. The footers are messages of Protocol Buffers (ORC's specification, version 1).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import pyarrow as pa
 from msgspec import Struct
 from pyarrow import orc
 
+from accelerator.iceberg.errors import NeedsSparkError
 from indexes.bounds import UNKNOWN
 
 _BYTES_MAX = 64 << 20
@@ -26,6 +26,11 @@ _BYTES_MAX = 64 << 20
 _SECOND = 1_000_000
 _DIGITS = decimal.Context(prec=80)
 _DIGITS_MAX = 38
+_KINDS = (
+    *("BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "STRING", "BINARY"),
+    *("TIMESTAMP", "LIST", "MAP", "STRUCT", "UNION", "DECIMAL", "DATE", "VARCHAR", "CHAR"),
+    "TIMESTAMP_INSTANT",
+)
 _INTEGERS = frozenset({"BYTE", "SHORT", "INT", "LONG"})
 _TEXTS = frozenset({"STRING", "VARCHAR", "CHAR"})
 _TIMES = frozenset({"TIMESTAMP", "TIMESTAMP_INSTANT"})
@@ -33,6 +38,38 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _NOTHING: dict[int, Any] = {}
 Bounds = tuple[Any, Any]
 _UNBOUNDED: Bounds = (None, None)
+
+
+class OrcCompressionError(NeedsSparkError):
+    """The footer is compressed in a way that isn't read here."""
+
+
+class OrcType(Struct, frozen=True):
+    """A column's kind by ORC's name, its number in the file, and a decimal's scale."""
+
+    kind: str
+    number: int
+    scale: int
+
+
+class StripePlace(Struct, frozen=True):
+    """A stripe's rows, and the offset and sizes of its parts in bytes."""
+
+    offset: int
+    index: int
+    data: int
+    footer: int
+    rows: int
+
+
+class OrcFooter(Struct, frozen=True):
+    """Rows, stripes in order, and the columns by their names."""
+
+    rows: int
+    stripes: list[StripePlace]
+    types: dict[str, OrcType]
+    compression: str
+    block: int
 
 
 class OrcStatistics(Struct, frozen=True):
@@ -53,6 +90,51 @@ class OrcStatistics(Struct, frozen=True):
         return self.null_count != UNKNOWN
 
 
+def read_footer(stream: BinaryIO) -> OrcFooter:
+    """Reads the footer; ValueError if it's damaged, OrcCompressionError if it isn't read here."""
+    try:
+        file = orc.ORCFile(stream)
+        stream.seek(-(file.file_footer_length + file.file_postscript_length + 1), io.SEEK_END)
+        block = min(file.compression_size, _BYTES_MAX)
+        data = _decompressed(stream.read(file.file_footer_length), file.compression, block)
+        stripes, types = (_repeated(data, number) for number in (3, 4))
+        places = [StripePlace(*map(dict(_fields(one)).__getitem__, range(1, 6))) for one in stripes]
+        found = OrcFooter(file.nrows, places, _columns(types), file.compression, block)
+    except (ValueError, TypeError, LookupError, OSError, zlib.error, pa.ArrowException) as error:
+        raise ValueError(f"it can't be read as ORC: {str(error)[:200]}") from error
+    if sum(one.rows for one in places) != found.rows or len(places) != file.nstripes:
+        raise ValueError("the rows of the stripes aren't those of the ORC file")
+    return found
+
+
+def _columns(types: list[Any]) -> dict[str, OrcType]:
+    """The columns among a file's types; the first type is the row's."""
+    root, found = types[0], {}
+    numbers = [
+        number
+        for part in _repeated(root, 2)
+        for number in ([part] if isinstance(part, int) else _varints(part))
+    ]
+    for name, number in zip(_repeated(root, 3), numbers, strict=True):
+        own = dict(_fields(types[number]))
+        kind = _KINDS[own.get(1, 0)]
+        found[bytes(name).decode()] = OrcType(kind, number, own.get(6, 0))
+    return found
+
+
+def writer_zones(stream: BinaryIO, footer: OrcFooter) -> frozenset[str]:
+    """The time zones of the processes that wrote the stripes; ValueError if one is damaged."""
+    found = set[str]()
+    for one in footer.stripes:
+        stream.seek(one.offset + one.index + one.data)
+        try:
+            data = _decompressed(stream.read(one.footer), footer.compression, footer.block)
+            found.add(bytes(dict(_fields(data)).get(3, b"")).decode())
+        except (TypeError, zlib.error, pa.ArrowException) as error:
+            raise ValueError(f"a stripe's footer can't be read as ORC: {error}") from error
+    return frozenset(found)
+
+
 def stripe_statistics(stream: BinaryIO) -> list[list[bytes]]:
     """Each stripe's statistics by the number of the column, still encoded; none if unreadable."""
     try:
@@ -63,12 +145,8 @@ def stripe_statistics(stream: BinaryIO) -> list[list[bytes]]:
         stream.seek(-(size + after), io.SEEK_END)
         section = stream.read(size)
         data = _decompressed(section, file.compression, min(file.compression_size, _BYTES_MAX))
-        return [
-            [bytes(one) for number, one in _fields(stripe) if number == 1]
-            for number, stripe in _fields(data)
-            if number == 1
-        ]
-    except (ValueError, TypeError, zlib.error, pa.ArrowException):
+        return [list(map(bytes, _repeated(stripe, 1))) for stripe in _repeated(data, 1)]
+    except (ValueError, TypeError, OSError, zlib.error, pa.ArrowException, OrcCompressionError):
         return []
 
 
@@ -178,9 +256,13 @@ def _fields(data: bytes | memoryview) -> Iterator[tuple[int, Any]]:
         else:
             size = {_FIXED64: 8, _FIXED32: 4}.get(wire, len(view))
         if size > len(view) - place:
-            raise ValueError("statistics of ORC that end too early")
+            raise ValueError("a message of ORC that ends too early")
         yield number, view[place : place + size]
         place += size
+
+
+def _repeated(data: bytes | memoryview, number: int) -> list[Any]:
+    return [value for found, value in _fields(data) if found == number]
 
 
 def _varint(view: memoryview, place: int) -> tuple[int, int]:
@@ -193,7 +275,7 @@ def _varint(view: memoryview, place: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value & (2**64 - 1), place
-    raise ValueError("statistics of ORC that end too early")
+    raise ValueError("a message of ORC that ends too early")
 
 
 def _varints(data: bytes | memoryview) -> Iterator[int]:
@@ -214,7 +296,7 @@ def _decompressed(section: bytes, compression: str, block: int) -> bytes:
         place += 3 + (header >> 1)
         found.write(chunk if header & 1 else _chunk(chunk, compression, block))
         if place > len(section) or found.tell() > _BYTES_MAX:
-            raise ValueError("statistics of ORC that don't end")
+            raise ValueError("chunks of ORC that don't end")
     return found.getvalue()
 
 
@@ -228,4 +310,7 @@ def _chunk(chunk: bytes, compression: str, block: int) -> bytes:
         size, _ = _varint(memoryview(chunk), 0)
         if size <= block:
             return bytes(pa.Codec("snappy").decompress(chunk, size, asbytes=True))
-    raise ValueError(f"statistics of ORC in {compression}")
+    raise OrcCompressionError(
+        f"footers of ORC files in {compression} aren't read in process",
+        hint="Spark reads them; the statement takes that way by itself",
+    )
