@@ -1,7 +1,8 @@
 """The end of an ORC file: its stripes and columns, and each stripe's bounds and numbers of NULLs.
 
 PyArrow reads stripes but reports neither their rows nor their statistics. pyorc reports both, and
-ends the process if a column's statistics lack those of its type. The footers are messages of Protocol Buffers (ORC's specification, version 1).
+ends the process if a column's statistics lack those of its type. The footers are messages of
+Protocol Buffers (ORC's specification, version 1).
 """
 
 from __future__ import annotations
