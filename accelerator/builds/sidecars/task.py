@@ -21,8 +21,8 @@ from accelerator.artifacts.relate.lookup import Keys, Lookup
 from accelerator.artifacts.sidecars.records import Indexed, Sidecar
 from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.iceberg.io import inputs_for, local_path
-from accelerator.iceberg.rows.orc_file import OrcFile, opener
-from accelerator.iceberg.rows.orc_footer import OrcCompressionError
+from accelerator.iceberg.rows.orc.orc_file import OrcFile, opener
+from accelerator.iceberg.rows.orc.orc_footer import OrcCompressionError
 from accelerator.iceberg.rows.row_groups import stored_names
 from accelerator.store.files.files import open_files
 from indexes import puffin

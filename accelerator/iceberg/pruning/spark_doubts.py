@@ -11,7 +11,7 @@
   (`ResidualEvaluator`, `Evaluator`; 1.10, 1.12). Spark adds NOT NULL to a condition of its own.
 - It truncates the constant as well: `i >= -2147483648` asks for the largest partitions alone.
 - ORC's reader in Spark skips stripes by their statistics. It counts days before the year 1583 in
-  another calendar, and rounds times before 1970 (`rows/orc_file.py`).
+  another calendar, and rounds times before 1970 (`rows/orc/orc_file.py`).
 
 What plain Spark answers then can't be had but by asking it.
 """

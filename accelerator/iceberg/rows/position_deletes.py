@@ -18,7 +18,7 @@ from pyroaring import BitMap64
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.rows.orc_file import OrcFile, opener
+from accelerator.iceberg.rows.orc.orc_file import OrcFile, opener
 from accelerator.iceberg.tables.data_file import DeleteRef, LiveFile
 
 Positions = npt.NDArray[np.int64]

@@ -23,8 +23,8 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.rows.arrow_scan import ScanTable, WholeFiles
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
-from accelerator.iceberg.rows.orc_file import whole_file
-from accelerator.iceberg.rows.orc_footer import OrcCompressionError
+from accelerator.iceberg.rows.orc.orc_file import whole_file
+from accelerator.iceberg.rows.orc.orc_footer import OrcCompressionError
 from accelerator.iceberg.rows.readable import check_readable
 from accelerator.iceberg.rows.stored_types import check_types
 from accelerator.iceberg.tables.data_file import LiveFile

@@ -25,12 +25,12 @@ from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.common.interrupts import looking
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import inputs_for, local_path, object_file, object_stream
-from accelerator.iceberg.rows.orc_file import (
+from accelerator.iceberg.rows.orc.orc_file import (
     OrcFile,
     OrcMetadata,
     opener,
 )
-from accelerator.iceberg.rows.orc_footer import OrcCompressionError
+from accelerator.iceberg.rows.orc.orc_footer import OrcCompressionError
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.stored_types import FIELD_ID
 from accelerator.iceberg.statistics.file_statistics import arrow_kind, is_ordered, unknown_bounds

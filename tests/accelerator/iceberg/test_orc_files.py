@@ -20,9 +20,9 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import LocalInputs
 from accelerator.iceberg.objects.inputs import ObjectInputs
 from accelerator.iceberg.objects.stores import open_bucket
-from accelerator.iceberg.rows import orc_footer
-from accelerator.iceberg.rows.orc_file import OrcFile, OrcMetadata, opener, whole_file
-from accelerator.iceberg.rows.orc_footer import (
+from accelerator.iceberg.rows.orc import orc_footer
+from accelerator.iceberg.rows.orc.orc_file import OrcFile, OrcMetadata, opener, whole_file
+from accelerator.iceberg.rows.orc.orc_footer import (
     OrcCompressionError,
     read_footer,
     statistics_of,

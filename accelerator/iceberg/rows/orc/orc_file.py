@@ -19,7 +19,7 @@ from pyarrow import orc
 
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs, local_path, object_stream
-from accelerator.iceberg.rows.orc_footer import (
+from accelerator.iceberg.rows.orc.orc_footer import (
     OrcStatistics,
     read_footer,
     statistics_of,

@@ -1,0 +1,1 @@
+"""ORC files by their stripes."""
