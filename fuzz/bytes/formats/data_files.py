@@ -115,7 +115,9 @@ def _pinned() -> SimpleNamespace:
     return SimpleNamespace(
         facts=_FACTS,
         schema=_SCHEMA,
+        pyiceberg_schema=_SCHEMA,
         metadata_location=f"{_folder()}/v1.metadata.json",
+        locations=(str(_folder()),),
         io_properties={},
         defaulted_fields=frozenset(),
         arrow=_by_others,
