@@ -1,4 +1,4 @@
-"""What the store remembers, as frozen values, and their JSON form (`docs/formats/store.md`).
+"""The store's records as frozen values, and their JSON form (`docs/formats/store.md`).
 
 `to_json` and `from_json` are exact inverses; `from_json` raises `ValueError` on anything that
 doesn't fit, which the log reports as damage. A field that isn't there has its default. No I/O here.
@@ -102,7 +102,7 @@ class IndexRecord(StoreRecord, frozen=True):
 
 
 class CoveredFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A data file as a segment was built from it; `deletes_key` stands for the deletes applied.
+    """A data file as a segment was built from it; `deletes_key` identifies the deletes applied.
 
     A list in JSON, since there may be very many.
     """

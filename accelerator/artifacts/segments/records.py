@@ -57,8 +57,10 @@ def file_sizes(segments: Iterable[SegmentRecord], store: Store) -> dict[str, int
     found: dict[str, int] = {}
     for one in segments:
         recorded = one.facts.get(FILE_BYTES)
-        if isinstance(recorded, int) or store.is_local:  # of local files nobody needs it
-            found[one.path] = recorded or 0
+        if isinstance(recorded, int):
+            found[one.path] = recorded
+        elif store.is_local:  # nobody needs it
+            found[one.path] = 0
         elif one.path not in found:
             found[one.path] = store.artifact_size(one.path)
     return found

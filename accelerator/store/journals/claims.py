@@ -53,7 +53,7 @@ _NAME = re.compile(r"(0{8}\d{12})(?:-(\d{1,9}|end|stop))?\.json", re.ASCII)
 
 
 class TaskProgress(Struct, frozen=True):
-    """How far a task is: data files or other units; `total` 0: not known yet."""
+    """The progress of a task in data files or other units; a `total` of 0 is unknown."""
 
     done: Int64 = 0
     total: Int64 = 0
@@ -296,7 +296,7 @@ class Claims:
         return _Listed(frozenset(claims), newest, frozenset(ends), paths)
 
     def made(self, path: str, value: Json, token: str) -> bool:
-        """Whether that file is ours now; a put that failed may have been made all the same."""
+        """Reports if that file is ours now; a put that failed may have been done all the same."""
         data = json.dumps({"format": 1, "token": token, **value}, sort_keys=True).encode()
         try:
             if self._files.create(path, data + b"\n"):
@@ -495,5 +495,5 @@ def _folder(key: str) -> str:
 
 
 def _last(said: Json | None) -> Json | None:
-    """What an end says; what is longer than any end is nothing, since the next claim keeps it."""
+    """The text of an end; None if it's longer than any end, since the next claim copies it."""
     return None if len(json.dumps(said)) > _LAST_MAX else said

@@ -34,7 +34,7 @@ class Damaged(Exception):
 
 
 class ChunkRef(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a version says of a chunk; `entries` counts removals and additions alike."""
+    """A version's reference to a chunk; `entries` counts removals and additions alike."""
 
     name: FileName
     entries: Int64

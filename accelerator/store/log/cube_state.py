@@ -206,7 +206,7 @@ class CubeState:
 
     @classmethod
     def from_json(cls, cube_id: str, loader: Loader, number: int, raw: Json) -> CubeState:
-        """What a version file says of a cube; no chunk is read."""
+        """Reads a cube's part of a version file; no chunk is read."""
         records = [loader.chunks.record(one) for one in raw["added"]]
         refs = convert(raw["chunks"], tuple[ChunkRef, ...])
         inline = Inline().changed((int(one) for one in raw["removed"]), records)

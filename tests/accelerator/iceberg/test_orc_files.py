@@ -198,7 +198,7 @@ def test_row_indexes_are_not_read() -> None:
     data = (GOLDEN / "edges-1.orc").read_bytes()
     assert data.count(_INTEGERS) == 1
     data = data.replace(_INTEGERS, _INTEGERS.replace(b"\x12", b"\x7a"))
-    (told,) = OrcMetadata(lambda: io.BytesIO(data)).statistics("id")
+    (told,) = OrcMetadata(lambda: io.BytesIO(data), io.BytesIO(data)).statistics("id")
     assert told is not None and (told.min_raw, told.max_raw) == (4, 6)
 
 
@@ -294,6 +294,23 @@ def test_footers_are_as_pyorc_reads_them(tmp_path: Path, zone: str) -> None:
             field.kind.name for field in fields.values()
         ]
         assert told.types["b"].scale == 7
+
+
+def test_a_file_is_opened_once_until_statistics_are_asked_for(tmp_path: Path) -> None:
+    _written(tmp_path / "a.orc", {"id": "bigint"}, [(4,), (6,)]).close()
+    opened: list[Path] = []
+
+    def source() -> io.BufferedReader:
+        opened.append(tmp_path / "a.orc")
+        return opened[-1].open("rb")
+
+    with OrcFile(source) as file:
+        column = file.metadata.row_group(0).column(0)
+        assert column.total_compressed_size > 0
+        file.read_row_groups([0], ["id"])
+        assert len(opened) == 1
+        assert column.statistics is not None and column.statistics.max_raw == 6
+        assert len(opened) == 2
 
 
 def test_stripes_in_an_object_store() -> None:

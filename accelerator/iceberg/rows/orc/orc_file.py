@@ -34,12 +34,27 @@ _ICEBERG_ID = b"iceberg.id"
 _UTC = frozenset({"UTC", "GMT", "Etc/UTC"})
 
 
-class OrcColumn(Struct, frozen=True):
-    """A column of one stripe. Its size is estimated: each column of the stripe counts the same."""
+class OrcField(Struct, frozen=True):
+    """A column of the file; `path` is its name."""
 
     path: str
-    total_compressed_size: int = 0
-    statistics: OrcStatistics | None = None
+
+
+class OrcColumn(Struct, frozen=True):
+    """A column of one stripe, whose statistics are read when they're asked for."""
+
+    stripe: OrcStripe
+    path: str
+
+    @property
+    def total_compressed_size(self) -> int:
+        """Estimated bytes: each column of the stripe counts the same."""
+        return self.stripe.size_bytes // max(1, len(self.stripe.metadata.schema))
+
+    @property
+    def statistics(self) -> OrcStatistics | None:
+        """Bounds and the number of NULLs; None if the file has none."""
+        return self.stripe.metadata.statistics(self.path)[self.stripe.number]
 
 
 class OrcStripe(Struct, frozen=True):
@@ -52,15 +67,13 @@ class OrcStripe(Struct, frozen=True):
 
     def column(self, place: int) -> OrcColumn:
         """The column at that place of the file's schema."""
-        path = self.metadata.schema[place].path
-        size = self.size_bytes // max(1, len(self.metadata.schema))
-        return OrcColumn(path, size, self.metadata.statistics(path)[self.number])
+        return OrcColumn(self, self.metadata.schema[place].path)
 
 
-class OrcSchema(list[OrcColumn]):
+class OrcSchema(list[OrcField]):
     """The file's columns in order."""
 
-    def column(self, place: int) -> OrcColumn:
+    def column(self, place: int) -> OrcField:
         """The column at that place."""
         return self[place]
 
@@ -68,13 +81,13 @@ class OrcSchema(list[OrcColumn]):
 class OrcMetadata:
     """The footer of an ORC file: rows, stripes, and on demand the stripes' statistics."""
 
-    def __init__(self, source: Open) -> None:
+    def __init__(self, source: Open, stream: BinaryIO) -> None:
+        """Reads the footer from `stream`; `source` opens another one for the statistics."""
         self._source = source
         self._statistics: dict[str, list[OrcStatistics | None]] = {}
-        with closing(source()) as stream:
-            self._footer = footer = read_footer(stream)
+        self._footer = footer = read_footer(stream)
         self.num_rows, self._types = footer.rows, footer.types
-        self.schema = OrcSchema(OrcColumn(name) for name in self._types)
+        self.schema = OrcSchema(map(OrcField, self._types))
         self._stripes = [
             OrcStripe(self, number, one.rows, one.index + one.data + one.footer)
             for number, one in enumerate(footer.stripes)
@@ -124,9 +137,9 @@ class OrcFile:
     """
 
     def __init__(self, source: Open, known: OrcMetadata | None = None) -> None:
-        self.metadata = OrcMetadata(source) if known is None else known
         self._stream = source()
         try:
+            self.metadata = OrcMetadata(source, self._stream) if known is None else known
             self._orc = orc.ORCFile(self._stream)
         except BaseException:
             self._stream.close()
