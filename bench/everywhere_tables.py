@@ -65,10 +65,10 @@ def fixed(folder: Path, tell: Callable[[str], None], options: Any) -> dict[str, 
     warehouse = made(folder, options, tell)
     rng, times = random.Random(_SEED), dict[str, list[float]]()
     with sessions(folder, warehouse) as (systems, _):
-        for _ in range(_FIXED_RUNS):
+        for number in range(_FIXED_RUNS):
             text = flights.FEW.format(**flights.literals(rng, flights.FEW_ROWS))
-            for name, ask in systems.items():
-                times.setdefault(name, []).append(_timed(ask, text)[0])
+            for name in _turned(list(systems), number):
+                times.setdefault(name, []).append(_timed(systems[name], text)[0])
     own = statistics.median(times.pop(_RAW))
     found = {f"fixed_{name}_ms": statistics.median(each) - own for name, each in times.items()}
     return {"fixed_ms": found.pop(f"fixed_{_FOLDER}_ms"), "fixed_duckdb_ms": own, **found}
@@ -91,8 +91,8 @@ def _compare(
         times: dict[str, list[float]] = {name: [] for name in systems}
         for number in range(options.runs + 1):  # the first one warms up
             text, answers = statement.text(number), {}
-            for name, ask in systems.items():
-                ms, answers[name] = _timed(ask, text)
+            for name in _turned(list(systems), number):
+                ms, answers[name] = _timed(systems[name], text)
                 if number:
                     times[name].append(ms)
             raw = Answer(Answer.of(answers[_RAW]).rows)
@@ -108,6 +108,12 @@ def _compare(
     found["time_over_duckdb_raw"] = 1 / geometric_mean(raw_ratios)
     for name, ratios in over.items():
         found[f"{name}_over_folder"] = geometric_mean(ratios)
+
+
+def _turned(names: list[str], number: int) -> list[str]:
+    """Returns them in the order of a round: each system has every place as often as the others."""
+    begin = number % len(names)
+    return names[begin:] + names[:begin]
 
 
 def _in_process(accelerated: Mapping[str, Accelerator], text: str) -> bool:

@@ -5,7 +5,7 @@ Plain values, filled by `accelerator.iceberg`; nothing here reads anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -103,6 +103,13 @@ class Facts(Protocol):
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         """The pinned table of that name; None where it's no Iceberg table known here."""
         ...
+
+    def read_ahead(
+        self,
+        names: Sequence[tuple[str, ...]],  # noqa: ARG002 - the default reads nothing
+    ) -> None:
+        """Says that `table` will be asked for all of these; they may be read at once."""
+        return
 
     def unique(
         self,

@@ -95,6 +95,10 @@ class Lake:
         catalog = default if isinstance(default, str) else default()
         return (catalog, *(parts if len(parts) > 1 else (*self._default_namespace(), *parts)))
 
+    def takes_several(self, full: tuple[str, ...]) -> bool:
+        """Decides whether the catalog of that name takes several requests at once."""
+        return any(one.name == full[0] and one.type == "rest" for one in self.settings)
+
     def newest(self, full: tuple[str, ...], moment: object) -> Loaded[PinnedTable] | None:
         """The newest metadata of the table of that full name; None where that isn't one."""
         if self._max_age_s <= 0:

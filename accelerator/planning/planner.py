@@ -230,6 +230,7 @@ class Planner:
         """What a plan rests on; None where that isn't known, or is a temporary view."""
         if names is None or any(self._context.is_temporary(parts) for parts, _ in names):
             return None
+        scene.pin.read_ahead([parts for parts, _ in names])
         pinned = [scene.pin.pinned(parts, at) for parts, at in names]
         states = tuple(
             [

@@ -58,8 +58,10 @@ class _Inlining:
 
     def text(self, sql: str, tree: exp.Expression, depth: int) -> str | None:
         defined = Definitions()
-        named = [(node, self._view(node, defined)) for node in tree.find_all(exp.Table)]
-        found = [(node, view) for node, view in named if view is not None]
+        named = ((node, _parts(node)) for node in tree.find_all(exp.Table))
+        tables = [(n, parts) for n, parts in named if parts and not is_defined(n, defined)]
+        self._facts.read_ahead([parts for _, parts in tables])
+        found = [(n, view) for n, parts in tables if (view := self._view(parts)) is not None]
         if not found:
             return None
         if depth >= _DEPTH_MAX:
@@ -73,10 +75,7 @@ class _Inlining:
             changes.append((start, end, f"({self._select(view, depth)}\n){alias}"))
         return _spliced(sql, changes)
 
-    def _view(self, node: exp.Table, defined: Definitions) -> ViewFacts | None:
-        parts = _parts(node)
-        if parts is None or is_defined(node, defined):
-            return None
+    def _view(self, parts: tuple[str, ...]) -> ViewFacts | None:
         if parts not in self._known:
             self._known[parts] = self._views(parts)
         return self._known[parts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from accelerator.common.stage_timer import staged
@@ -12,6 +13,7 @@ from accelerator.iceberg.tables.unreadable import RawMetadata
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 
 _NEWEST = At()
+_THREADS = ThreadPoolExecutor(8, "catalogs")
 
 
 class States(Protocol):
@@ -19,6 +21,10 @@ class States(Protocol):
 
     def resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """The name with its catalog and namespace."""
+        ...
+
+    def takes_several(self, full: tuple[str, ...]) -> bool:
+        """Decides whether the catalog of that name takes several requests at once."""
         ...
 
     def state(self, full: tuple[str, ...], loaded: Loaded[PinnedTable], at: At) -> PinnedTable:
@@ -60,6 +66,18 @@ class Pin(Facts):
         """Returns `pinned`'s table though Spark refuses the state: to list it, not to read rows."""
         full, loaded = self._newest_of(parts)
         return None if loaded is None else self._lake.state(full, loaded, at)
+
+    @staged("metadata")
+    def read_ahead(self, names: Sequence[tuple[str, ...]]) -> None:
+        """Reads the newest metadata of several tables at once, in catalogs that take such requests.
+
+        CatalogError as of `pinned`.
+        """
+        full = dict.fromkeys(map(self._lake.resolve, names))
+        asked = [o for o in full if o not in self._metadata and self._lake.takes_several(o)]
+        if len(asked) > 1:
+            found = _THREADS.map(lambda one: self._newest(one, self._moment), asked)
+            self._metadata.update(zip(asked, found, strict=True))
 
     def listing(self) -> Facts:
         """The same tables, as `described` has them."""

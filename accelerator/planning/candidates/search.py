@@ -100,6 +100,9 @@ class _RememberedFacts(Facts):
         self._asked.append((parts, at))
         return None if self._context.is_temporary(parts) else self._pin.table(parts, at)
 
+    def read_ahead(self, names: Sequence[tuple[str, ...]]) -> None:
+        self._pin.read_ahead([one for one in names if not self._context.is_temporary(one)])
+
     def unique(self, parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
         return self._unique is not None and self._unique(parts, at, field_ids)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -140,6 +141,44 @@ def test_a_rest_catalog(make: Made, tmp_path: Path) -> None:
         assert acc.query(_TOTALS).metrics.cubes == ("totals",)
         assert not acc.spark_started
         assert "secret-of-the-reader" not in repr(acc.config)
+
+
+class _Meeting(RestCatalogServer):
+    """Answers about a table once another request has come, while there is a `meeting`."""
+
+    meeting: threading.Barrier | None = None
+
+    def answer(self, method: str, parts: list[str], body: Any) -> tuple[int, Any]:
+        if self.meeting is not None and parts[-2:-1] == ["tables"]:
+            self.meeting.wait()
+        return super().answer(method, parts, body)
+
+
+@pytest.mark.parametrize("token_requests", [5, 1_000_000])
+def test_a_known_statements_tables_are_asked_for_at_once(
+    make: Made, tmp_path: Path, token_requests: int
+) -> None:
+    """Of a REST catalog, whose requests wait for a network; its tokens may end meanwhile."""
+    catalog = make("behind", {"sales": _SALES, "stores": _STORES})
+    with (
+        _Meeting(catalog, token_requests=token_requests).running() as server,
+        accelerator.open(
+            catalog_name="prod",
+            catalog_uri=server.uri,
+            catalog_properties={"credential": CREDENTIAL},
+            store=str(tmp_path / "store"),
+        ) as acc,
+    ):
+        assert isinstance(server, _Meeting)
+        for amount in range(5):
+            answer = acc.query(
+                "SELECT region, sum(amount) AS total FROM shop.sales JOIN shop.stores"
+                f" ON store = id WHERE amount > {amount} GROUP BY region ORDER BY region"
+            )
+            assert answer.metrics.engine == "duckdb"
+            assert answer.arrow()["total"].to_pylist()[-1] == 16
+            if amount == 2:  # the shape has a plan now
+                server.meeting = threading.Barrier(2, timeout=60)
 
 
 def test_two_catalogs_in_one_statement(make: Made) -> None:
