@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -16,7 +17,7 @@ from rewrite.ir.expr import Call, Expr, Literal, Parameter
 from rewrite.ir.timestamps import midnight, moment
 from rewrite.reason import DeclinedError
 
-_COMPUTED: dict[str, Callable[..., int]] = {
+_COMPUTED: dict[str, Callable[..., Fraction]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -53,7 +54,7 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
     """A literal in the type that Spark gives it beside the other operand, where that is certain.
 
     A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight,
-    an exact number beside a double is the double next to it. What whole constants come to is one.
+    an exact number beside a double is the double next to it. What exact constants come to is one.
     """
     expr = computed(expr)
     if other.type == "double" and (
@@ -74,19 +75,32 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
 
 
 def computed(expr: Expr) -> Expr:
-    """What `+`, `-` and `*` of whole constants come to; as it was where that isn't of their type.
+    """What `+`, `-` and `*` of exact constants come to; as it was where that isn't of their type.
 
-    There plain Spark raises. Elsewhere it computes the same before it reads a row. Not for a key of
-    GROUP BY or ORDER BY: rendered, a bare number would be a position.
+    There plain Spark raises or rounds. Elsewhere it computes the same before it reads a row. Not
+    for a key of GROUP BY or ORDER BY: rendered, a bare number would be a position.
     """
-    if not isinstance(expr, Call) or expr.op not in _COMPUTED or expr.type not in types.EXACT:
+    if not isinstance(expr, Call) or expr.op not in _COMPUTED:
         return expr
-    values = [int(arg.value) for arg in map(computed, expr.args) if is_whole(arg)]
+    values = [Fraction(arg.value) for arg in map(computed, expr.args) if _is_number(arg)]
     if len(values) < len(expr.args):
         return expr
-    value = _COMPUTED[expr.op](*values)
+    value, parts = _COMPUTED[expr.op](*values), types.decimal_parts(expr.type)
+    if parts is not None:
+        scaled = value * 10 ** parts[1]
+        if scaled.denominator > 1 or abs(scaled) >= 10 ** parts[0]:
+            return expr
+        digits = tuple(map(int, str(abs(scaled))))
+        return Literal(f"{Decimal((scaled < 0, digits, -parts[1])):f}", expr.type or "")
     bits = 31 if expr.type == "int" else 63
-    return Literal(str(value), expr.type) if -(2**bits) <= value < 2**bits else expr
+    fits = expr.type in types.EXACT and -(2**bits) <= value < 2**bits
+    return Literal(str(value), expr.type or "") if fits else expr
+
+
+def _is_number(expr: Expr) -> TypeGuard[Literal]:
+    """Whether it's a constant of type int, bigint or decimal."""
+    exact = expr.type in types.EXACT or types.decimal_parts(expr.type) is not None
+    return isinstance(expr, Literal) and exact
 
 
 def is_whole(expr: Expr) -> TypeGuard[Literal]:

@@ -49,6 +49,7 @@ _FORMS = (
     "d <> 5 AND d > 2", "d > 5 AND d IN (7, 150)", "d > 5 AND (k > 10 OR d < 50)", "d > -1e300",
     "d >= -7.5 AND k <> 2", "140 <= d", "d = 5 OR d > 1e6", "NOT (d <= 5 OR d >= 120)",
     "NOT (d <> 5)", "d > 140 AND k IN (1, 40, 41)", "d IN (5, NULL)", "5 IN (d, k)",
+    "d BETWEEN 1.5 AND 1.5 + 3", "d >= 2.5 * 4 - 2", "d > 1.5 - 1.5", "f < 0.5 + 2",
     "(d <= 99) = false", "(d <= 140) IN (false)", "(d <= 99) <> true", "(d < 5 AND k < 3) = false",
 )  # fmt: skip
 _PREDICATES = (

@@ -466,6 +466,11 @@ def test_types_of_numbers(text: str, type_: str | None) -> None:
         ("- 1 - 2147483647", "-2147483648", "int"),
         ("2147483648 - 1", "2147483647", "bigint"),
         ("9223372036854775806 + 1", "9223372036854775807", "bigint"),
+        ("1 + 0.5", "1.5", "decimal(3,1)"),
+        ("12.25 + 5", "17.25", "decimal(5,2)"),
+        ("0.5 * -3", "-1.5", "decimal(3,1)"),
+        ("1.50 - 1.5", "0.00", "decimal(4,2)"),
+        ("0.0 * -1", "0.0", "decimal(3,1)"),
     ],
 )
 def test_constants_beside_a_comparison_are_computed(text: str, value: str, type_: str) -> None:
@@ -475,8 +480,17 @@ def test_constants_beside_a_comparison_are_computed(text: str, value: str, type_
         assert Literal(value, type_) in found.args
 
 
-def test_constants_that_spark_raises_for_or_names_are_left() -> None:
-    for text in ("2147483647 + 1", "9223372036854775807 + 1", "2 / 1", "5 % 2", "1 + 0.5"):
+def test_constants_that_spark_raises_for_rounds_or_names_are_left() -> None:
+    large = "9999999999999999999999999999999999999.9 * 1.5"
+    rounded = "0.12345678901234567891 * 0.1234567890123456781"
+    for text in (
+        "2147483647 + 1",
+        "9223372036854775807 + 1",
+        "2 / 1",
+        "5 % 2",
+        large,
+        rounded,
+    ):
         condition = block(f"SELECT count(*) FROM f WHERE v = {text}").conjuncts[0]
         assert isinstance(condition, Call)
         assert all(not isinstance(arg, Literal) for arg in condition.args)
