@@ -14,9 +14,10 @@ class Metrics(Struct, frozen=True):
 
     `files_total`: live data files of the fact table (of all tables for a plain statement 0).
     `files_read`: data files and segment files opened. `bytes_read`: of segment files the
-    columns that the statement names, of data files and dimensions everything; what statistics leave
-    out of them, or a copy in memory spares, counts all the same; manifests don't. Of data files in
-    S3 that DuckDB reads itself, only the bytes count that the store sent. Where the first
+    columns that the statement names, of data files that DuckDB reads itself too; of others, and
+    where Spark reads, everything. What statistics leave out of columns, or a copy in memory spares,
+    counts all the same; manifests don't. Of data files in S3 that DuckDB reads itself, only the
+    bytes count that the store sent. Where the first
     rows of an order are read in process, only what was read counts, and `row_groups_read` tells of
     how many row groups. `planning_ms`:
     parse to plan, metadata included. `plan_cached`: the plan of this very statement was known, not

@@ -19,6 +19,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from accelerator.engines.duckdb.engine import path_list, text_literal
+from accelerator.iceberg.io import inputs_for, object_file
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import duckdb_type, quote
 from rewrite.types import FLOATING
@@ -36,10 +37,14 @@ _SPANS_MAX = 16
 
 
 class TableScan(Struct, frozen=True):
-    """`text` is a SELECT over the files and over these `tables`; empty where one table is all."""
+    """`text` is a SELECT over the files and over these `tables`; empty where one table is all.
+
+    `file_bytes`: of columns in files that aren't objects, or of such files that are read whole.
+    """
 
     text: str
     tables: dict[str, pa.Table]
+    file_bytes: int
 
 
 def with_scans(scans: Mapping[str, str], text: str) -> str:
@@ -77,6 +82,7 @@ def table_scan(
         return _in_arrow(pinned, names, files, name, numbered, hold, objects.count)
     tables: dict[str, pa.Table] = {}
     parts: list[str] = []
+    file_bytes = found.file_bytes
     if found.whole:
         parts.append(_select(columns, types, found.whole, found.files, numbered))
     if found.deleted:
@@ -97,7 +103,8 @@ def table_scan(
         shown += [] if numbered is None else [numbered.column]
         from_ = f"({beside.text})" if beside.text else f"{name}_beside"
         parts.append(f"SELECT {', '.join(shown)} FROM {from_}")
-    return TableScan(" UNION ALL ".join(parts), tables)
+        file_bytes += beside.file_bytes
+    return TableScan(" UNION ALL ".join(parts), tables, file_bytes)
 
 
 class RowSpan(Struct, frozen=True):
@@ -164,8 +171,11 @@ def _in_arrow(
     count: Callable[[int], None],
 ) -> TableScan:
     """Reads the files into Arrow: one table, or with numbers one for each file."""
+    inputs = inputs_for(pinned.metadata_location, pinned.io_properties)
+    uncounted = (f for f in files if object_file(inputs, f.path, f.size_bytes) is None)
+    size = sum(file.size_bytes for file in uncounted)
     if numbered is None or not files:
-        return TableScan("", {name: pinned.arrow(names, files, hold, count)})
+        return TableScan("", {name: pinned.arrow(names, files, hold, count)}, size)
     tables = {
         f"{name}_{n}": pinned.arrow(names, [file], hold, count) for n, file in enumerate(files)
     }
@@ -173,7 +183,7 @@ def _in_arrow(
         f"SELECT *, CAST({numbered.numbers[file.path]} AS BIGINT) AS {numbered.column} FROM {one}"
         for one, file in zip(tables, files, strict=True)
     )
-    return TableScan(" UNION ALL ".join(parts), tables)
+    return TableScan(" UNION ALL ".join(parts), tables, size)
 
 
 def _types(columns: Sequence[ColumnFacts]) -> list[str] | None:

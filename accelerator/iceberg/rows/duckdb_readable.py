@@ -23,7 +23,13 @@ from accelerator.iceberg.rows.deleted_rows import DeletedRows
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.read import Pinned, projection
 from accelerator.iceberg.rows.readable import check_readable
-from accelerator.iceberg.rows.stored_types import footers, known_footer, lacked, unread
+from accelerator.iceberg.rows.stored_types import (
+    footers,
+    known_footer,
+    lacked,
+    places_of,
+    unread,
+)
 from accelerator.iceberg.tables.data_file import LiveFile
 from rewrite.reason import Declined
 
@@ -55,7 +61,8 @@ class Objects(Protocol):
 class ByIds(Struct, frozen=True):
     """Files of one table: local paths of those without deletes, and of those with some.
 
-    `others` aren't read by field ids alone.
+    `others` aren't read by field ids alone. `file_bytes`: of the columns in the other files that
+    are local, as they're stored.
     """
 
     whole: tuple[str, ...]
@@ -63,6 +70,7 @@ class ByIds(Struct, frozen=True):
     others: tuple[LiveFile, ...]
     files: Mapping[str, str]
     """The data file's path, as the table has it, by each of those paths."""
+    file_bytes: int
 
 
 def by_ids(
@@ -91,9 +99,12 @@ def by_ids(
     for file in files:
         if file.path in local and _is_link(file, local[file.path]):
             del local[file.path]
+    on_disk = frozenset(local)
     local |= _object_paths(inputs, [f for f in files if f.path not in local], objects)
     told = footers(inputs, [f for f in files if f.path in local])
     fits: dict[int, frozenset[int] | None] = {}
+    places: dict[int, list[int]] = {}
+    file_bytes = 0
     whole: list[str] = []
     deleted: list[LiveFile] = []
     others: list[LiveFile] = []
@@ -110,17 +121,22 @@ def by_ids(
         kind = id(footer.schema)  # alike in most files
         if kind not in fits:
             fits[kind] = _missing(footer.schema, wanted)
+            places[kind] = places_of(footer.schema, ids)
         missing = fits[kind]
         if missing is None or _have_values(missing & ids, file, never):
             others.append(file)
-        elif file.deletes:
+            continue
+        if file.path in on_disk:
+            sizes = footer.sizes
+            file_bytes += file.size_bytes if sizes is None else int(sizes[places[kind]].sum())
+        if file.deletes:
             deleted.append(file)
         else:
             whole.append(local[file.path])
     pairs = zip(deleted, DeletedRows(pinned).of_each(deleted, check), strict=True)
     found = tuple((local[file.path], places) for file, places in pairs)
     origins = {place: path for path, place in local.items()}
-    return ByIds(tuple(whole), found, tuple(others), origins)
+    return ByIds(tuple(whole), found, tuple(others), origins, file_bytes)
 
 
 def _object_paths(

@@ -30,7 +30,6 @@ from accelerator.engines.duckdb.segment_cache import Copy
 from accelerator.engines.duckdb.table_cache import name_of
 from accelerator.engines.duckdb.table_scan import table_scan, with_scans
 from accelerator.errors import EngineError, RaisesError, RowRaisedError
-from accelerator.iceberg.io import local_path
 from accelerator.planning.plans import (
     CELLS,
     CoverPlan,
@@ -83,23 +82,9 @@ def run_duckdb(
     found = read_for(plan, plan.duckdb.raw, engine, tag, store)
     bound = bytes_max if may_be_large(plan) else None
     answer = _answer(plan.duckdb, engine, found, tag, bound)
-    return _conformed(plan, answer), _with_objects(plan, found.counted, engine.objects_read(tag))
-
-
-def _with_objects(
-    plan: CoverPlan, counted: ReadCounter | None, sent: int | None
-) -> ReadCounter | None:
-    """Adds the bytes that object stores sent to DuckDB; None if not all reading was counted."""
-    if sent is None:
-        return counted
-    if counted is None:
-        if any(local_path(file.path) is not None for file in plan.uncovered):
-            return None
-        from accelerator.iceberg.rows.row_groups import ReadCounter
-
-        counted = ReadCounter()
-    counted.bytes += sent
-    return counted
+    if found.counted is not None:
+        found.counted.bytes += engine.objects_read(tag) or 0
+    return _conformed(plan, answer), found.counted
 
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
@@ -168,7 +153,7 @@ def read_for(
     own = {} if cells is None else {prefix + CELLS: cells.rows}
     found = Read(own, {}, {}, None, files_read)
     counted: ReadCounter | None = None
-    others = 0
+    others: int | None = None
     for name, occurrence in raw:
         pinned = plan.pinned[occurrence]
         columns = used_columns(plan.block, occurrence, pinned)
@@ -181,17 +166,19 @@ def read_for(
         elif engine.kept.takes(pinned, columns):
             found.tables[name], size = engine.kept.of(pinned, columns)
             found.copies[name] = _copy(pinned, columns, found.tables[name])
-            others += size
+            others = (others or 0) + size
             continue
         else:
             files = pinned.live_files()
-            if local_path(pinned.metadata_location) is not None:
-                others += pinned.size_bytes
         scan = table_scan(pinned, columns, files, name, engine, tag)
+        others = (others or 0) + scan.file_bytes
         found.tables.update(scan.tables)
         if scan.text:
             found.scans[name] = scan.text
-    if counted is not None:
+    if others is not None:
+        from accelerator.iceberg.rows.row_groups import ReadCounter  # Arrow's dataset half is read
+
+        counted = counted or ReadCounter()
         counted.bytes += others
     _test(plan, found, engine, tag, prefix)
     return replace(found, counted=counted)

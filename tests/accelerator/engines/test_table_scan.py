@@ -42,6 +42,7 @@ from accelerator.engines.duckdb.table_scan import (
 )
 from accelerator.iceberg import CatalogSettings, DeleteRef, Lake, LiveFile, PinnedTable
 from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
+from accelerator.iceberg.io import local_path
 from accelerator.iceberg.rows.duckdb_readable import by_ids
 from accelerator.iceberg.rows.row_groups import GroupReader
 from accelerator.query.execution.row_readers.chunks import row_spans
@@ -201,10 +202,26 @@ def test_the_rows_are_those_that_the_other_reader_gives(
     scan = table_scan(pinned, names, files, "t", engine)
     assert "read_parquet" in scan.text
     assert not any(name.endswith("beside") for name in scan.tables)
+    sizes = {
+        column.name: sum(_chunk_bytes(file, column.field_id) for file in files)
+        for column in pinned.facts.columns
+    }
+    assert scan.file_bytes == sum(sizes.values())
+    for name, size in sizes.items():
+        assert table_scan(pinned, [name], files, "t", engine).file_bytes == size, name
     assert _said(_asked(engine, scan, "")) == _said(plain)
     for test in _TESTS:
         wanted = engine.run(f"SELECT * FROM t WHERE {test}", {"t": plain})
         assert _said(_asked(engine, scan, f"WHERE {test}")) == _said(wanted), test
+
+
+def _chunk_bytes(file: LiveFile, field_id: int) -> int:
+    """Bytes of a column's chunks in the file, as they're stored."""
+    footer = pq.read_metadata(local_path(file.path) or "")
+    ids = [int(one.metadata[b"PARQUET:field_id"]) for one in footer.schema.to_arrow_schema()]
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    chunks = ((n, group.column(n)) for group in groups for n in range(group.num_columns))
+    return sum(chunk.total_compressed_size for n, chunk in chunks if ids[n] == field_id)
 
 
 @settings(max_examples=25, deadline=None)

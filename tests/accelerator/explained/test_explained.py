@@ -116,7 +116,7 @@ def test_analyze_runs_it(acc: Accelerator, sql: str, rewritten: bool) -> None:
     jsonschema.validate(told, _SCHEMA)
     ran = told["ran"]
     assert (ran["rows"], ran["metrics"]["rewritten"]) == (4, rewritten)
-    assert ran["metrics"]["bytes_read"] == told["bytes_read"] > 0
+    assert 0 < ran["metrics"]["bytes_read"] <= told["bytes_read"]
     assert {"plan", "duckdb", "else"} <= set(ran["stages_ms"])
     took = ran["metrics"]["planning_ms"] + ran["metrics"]["execution_ms"]
     assert 0 < ran["stages_ms"]["duckdb"] <= took <= 1.001 * sum(ran["stages_ms"].values())
