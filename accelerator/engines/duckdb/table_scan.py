@@ -37,7 +37,7 @@ _SPANS_MAX = 16
 
 
 class TableScan(Struct, frozen=True):
-    """`text` is a SELECT over the files and over these `tables`; empty where one table is all.
+    """`text` is a SELECT over the files and over these `tables`; it's empty if one table is all.
 
     `file_bytes`: of columns in files that aren't objects, or of such files that are read whole.
     """

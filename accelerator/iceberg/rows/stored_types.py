@@ -30,7 +30,7 @@ _CHUNKS_MAX = 20_000
 
 
 class ParquetFooter(Struct, frozen=True):
-    """What the end of a Parquet file says: its columns and how many rows it has.
+    """The footer of a Parquet file: its columns and how many rows it has.
 
     `sizes`: int64 bytes of each column's chunks as they're stored, by the column's place; None of a
     file of many columns and row groups.

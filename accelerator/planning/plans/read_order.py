@@ -14,6 +14,9 @@ from accelerator.planning.survey import Believed
 from indexes.bounds import Numbers
 from indexes.order import FileOrderKey, Place
 
+_SAMPLED = 16
+"""Files whose sidecars are asked first, of at least twice as many."""
+_NEARLY_ALL = 0.9
 _FEW = 50
 """Of so many rows at most one may be left, so that Spark's own reader isn't the faster one."""
 
@@ -89,9 +92,14 @@ class ReadOrder(Struct, frozen=True, dict=True):
         return tuple(key.first(place) for key in self.keys)
 
     def selected(self) -> ReadOrder:
-        """Without the files of which no row may pass, as their sidecars tell."""
+        """Leaves out the files that have no row that may pass, by their sidecars.
+
+        If these leave nearly all row groups of some files, the other files' aren't asked.
+        """
         if self.selection is None:
             return self
+        if len(self) > 2 * _SAMPLED and self._leaves_nearly_all(self.selection):
+            return replace(self, selection=None)
         told = self.selection.of_all(self.live(0, len(self)))
         left = np.array([rows is None or bool(rows) for rows in told], dtype=bool)
         kept = np.flatnonzero(left)
@@ -99,9 +107,18 @@ class ReadOrder(Struct, frozen=True, dict=True):
         heavy = self.selection.said(int((~left).sum()))
         return replace(self, keys=keys, files=self.files[kept], skipped=(*self.skipped, heavy))
 
+    def _leaves_nearly_all(self, selection: RowSelection) -> bool:
+        """Decides by files that are spread evenly over the reading."""
+        places = np.linspace(0, len(self) - 1, _SAMPLED).astype(np.int64)
+        sample = self._live(self.files[places])
+        selection.of_all(sample)
+        return sum(map(selection.share, sample)) >= _NEARLY_ALL * len(sample)
+
     def live(self, begin: int, end: int) -> list[LiveFile]:
         """The files from one place to another."""
-        wanted = self.files[begin:end]
+        return self._live(self.files[begin:end])
+
+    def _live(self, wanted: Numbers) -> list[LiveFile]:
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[wanted] = True
         found = dict(zip(np.sort(wanted).tolist(), self.known.live(chosen), strict=True))
