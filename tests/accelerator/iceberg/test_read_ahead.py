@@ -8,11 +8,11 @@ import sys
 import threading
 from collections.abc import Callable
 from textwrap import dedent
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from accelerator.iceberg import CatalogError
+from accelerator.iceberg import CatalogError, CatalogSettings, Lake
 from accelerator.iceberg.pins.pin import Pin, States
 
 Name = tuple[str, ...]
@@ -158,3 +158,29 @@ def test_ctrl_c_ends_a_process_whose_catalog_hangs() -> None:
     )
     assert ended.returncode == -signal.SIGINT, ended.stderr
     assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def _lake(clock: Callable[[], float] = lambda: 0.0, **properties: str) -> Lake:
+    catalogs = [CatalogSettings("rest", "rest", {"uri": "http://localhost", **properties})]
+    return Lake(catalogs, "rest", lambda: ("shop",), metadata_max_age_s=5, clock=clock)
+
+
+def test_a_table_that_is_known_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    lake, (name,) = _lake(lambda: now), _names(1)
+    monkeypatch.setattr(lake.catalogs["rest"], "pointer", lambda *_: None)
+    assert lake.takes_several(name)
+    assert lake.newest(name, object()) is None
+    assert not lake.takes_several(name)
+    now += 6
+    assert lake.takes_several(name)
+
+
+@pytest.mark.parametrize(
+    ("properties", "several"), [({}, True), ({"py-catalog-impl": "their.Catalog"}, False)]
+)
+def test_a_class_of_somebody_elses_is_asked_by_one_thread(
+    properties: dict[str, Any], several: bool
+) -> None:
+    """Nobody has promised that it takes requests of several."""
+    assert _lake(**properties).takes_several(_names(1)[0]) is several
