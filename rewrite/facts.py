@@ -108,7 +108,7 @@ class Facts(Protocol):
         self,
         names: Sequence[tuple[str, ...]],  # noqa: ARG002 - the default reads nothing
     ) -> None:
-        """Says that `table` will be asked for all of these; they may be read at once."""
+        """Announces the tables of a statement, so that they can be read at once."""
         return
 
     def unique(

@@ -96,18 +96,32 @@ class Lake:
         return (catalog, *(parts if len(parts) > 1 else (*self._default_namespace(), *parts)))
 
     def takes_several(self, full: tuple[str, ...]) -> bool:
-        """Decides whether the catalog of that name takes several requests at once."""
-        return any(one.name == full[0] and one.type == "rest" for one in self.settings)
+        """Decides whether the table is to be asked for, of a catalog that takes several requests.
+
+        Those are our own clients of REST catalogs; a class that settings name has promised nothing.
+        """
+        return self._cached(full) is None and any(
+            each.name == full[0]
+            and each.type == "rest"
+            and "py-catalog-impl" not in each.properties
+            for each in self.settings
+        )
 
     def newest(self, full: tuple[str, ...], moment: object) -> Loaded[PinnedTable] | None:
         """The newest metadata of the table of that full name; None where that isn't one."""
         if self._max_age_s <= 0:
             return self._read(full, moment)
-        now = self._clock()
-        known = self._newest.get(full)
-        if known is None or now - known[0] > self._max_age_s:
-            known = self._newest[full] = (now, self._read(full, moment))
+        known = self._cached(full)
+        if known is None:
+            known = self._newest[full] = (self._clock(), self._read(full, moment))
         return known[1]
+
+    def _cached(self, full: tuple[str, ...]) -> tuple[float, Loaded[PinnedTable] | None] | None:
+        """Returns when the table was read last, and its metadata; None if that's too long ago."""
+        known = self._newest.get(full)
+        if known is None or self._clock() - known[0] > self._max_age_s:
+            return None
+        return known
 
     def _read(self, full: tuple[str, ...], moment: object = None) -> Loaded[PinnedTable] | None:
         reader = self.catalogs.get(full[0])

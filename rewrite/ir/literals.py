@@ -75,10 +75,10 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
 
 
 def computed(expr: Expr) -> Expr:
-    """What `+`, `-` and `*` of exact constants come to; as it was where that isn't of their type.
+    """Computes `+`, `-` and `*` of exact constants, if the result is exact in their type.
 
-    There plain Spark raises or rounds. Elsewhere it computes the same before it reads a row. Not
-    for a key of GROUP BY or ORDER BY: rendered, a bare number would be a position.
+    Otherwise plain Spark raises or rounds, and the expression is returned as it was. Not for a key
+    of GROUP BY or ORDER BY: rendered, a bare number would be a position.
     """
     if not isinstance(expr, Call) or expr.op not in _COMPUTED:
         return expr
@@ -98,7 +98,7 @@ def computed(expr: Expr) -> Expr:
 
 
 def _is_number(expr: Expr) -> TypeGuard[Literal]:
-    """Whether it's a constant of type int, bigint or decimal."""
+    """Decides whether it's a constant of type int, bigint or decimal."""
     exact = expr.type in types.EXACT or types.decimal_parts(expr.type) is not None
     return isinstance(expr, Literal) and exact
 

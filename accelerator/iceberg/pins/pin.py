@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 from accelerator.common.stage_timer import staged
@@ -13,7 +15,10 @@ from accelerator.iceberg.tables.unreadable import RawMetadata
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 
 _NEWEST = At()
-_THREADS = ThreadPoolExecutor(8, "catalogs")
+_AT_ONCE = 8
+"""Tables of one statement that are asked for at once."""
+_Metadata = Loaded[PinnedTable] | None
+_Waiting = deque[tuple[tuple[str, ...], Future[_Metadata]]]
 
 
 class States(Protocol):
@@ -44,7 +49,8 @@ class Pin(Facts):
     ) -> None:
         self._lake, self._newest = lake, newest
         self._moment = object()
-        self._metadata: dict[tuple[str, ...], Loaded[PinnedTable] | None] = {}
+        self._metadata: dict[tuple[str, ...], _Metadata] = {}
+        self._ahead: dict[tuple[str, ...], Future[_Metadata]] = {}
         self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._views: dict[tuple[str, ...], ViewFacts | None] = {}
 
@@ -69,15 +75,51 @@ class Pin(Facts):
 
     @staged("metadata")
     def read_ahead(self, names: Sequence[tuple[str, ...]]) -> None:
-        """Reads the newest metadata of several tables at once, in catalogs that take such requests.
+        """Begins to read the newest metadata of several tables, in catalogs that take that.
 
-        CatalogError as of `pinned`.
+        Raises nothing; `table` and `pinned` raise each table's own error.
         """
         full = dict.fromkeys(map(self._lake.resolve, names))
-        asked = [o for o in full if o not in self._metadata and self._lake.takes_several(o)]
+        known = self._metadata.keys() | self._ahead.keys()
+        asked = [o for o in full if o not in known and self._lake.takes_several(o)]
         if len(asked) > 1:
-            found = _THREADS.map(lambda one: self._newest(one, self._moment), asked)
-            self._metadata.update(zip(asked, found, strict=True))
+            begun = {one: Future[_Metadata]() for one in asked}
+            self._ahead |= begun
+            self._start_threads(deque(begun.items()))
+
+    def _start_threads(self, waiting: _Waiting) -> None:
+        """Starts threads of this statement alone, which don't keep the process from ending."""
+        futures = [future for _, future in waiting]
+        try:
+            for _ in range(min(_AT_ONCE, len(futures))):
+                threading.Thread(
+                    target=self._read_all, args=(waiting,), name="catalogs", daemon=True
+                ).start()
+        except RuntimeError:  # this process may start no more: its own thread asks
+            _cancel(futures)
+
+    def _read_all(self, waiting: _Waiting) -> None:
+        while waiting:
+            try:
+                full, future = waiting.popleft()
+            except IndexError:  # another thread has taken the last one
+                return
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(self._newest(full, self._moment))
+                except BaseException as error:  # raised again by the statement's thread
+                    future.set_exception(error)
+
+    def _read(self, full: tuple[str, ...]) -> _Metadata:
+        """Returns the newest metadata, which may have been asked for before; CatalogError."""
+        ahead = self._ahead.pop(full, None)
+        if ahead is None or ahead.cancelled():
+            return self._newest(full, self._moment)
+        try:
+            return ahead.result()
+        except BaseException:  # the statement ends, also by Ctrl-C
+            _cancel(self._ahead.values())
+            raise
 
     def listing(self) -> Facts:
         """The same tables, as `described` has them."""
@@ -94,12 +136,10 @@ class Pin(Facts):
         return None if loaded is None else loaded.raw()
 
     @staged("metadata")
-    def _newest_of(
-        self, parts: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], Loaded[PinnedTable] | None]:
+    def _newest_of(self, parts: tuple[str, ...]) -> tuple[tuple[str, ...], _Metadata]:
         full = self._full.get(parts) or self._full.setdefault(parts, self._lake.resolve(parts))
         if full not in self._metadata:
-            self._metadata[full] = self._newest(full, self._moment)
+            self._metadata[full] = self._read(full)
         return full, self._metadata[full]
 
     def view(self, parts: tuple[str, ...]) -> ViewFacts | None:
@@ -107,6 +147,12 @@ class Pin(Facts):
         if parts not in self._views:
             self._views[parts] = self._lake.view(self._lake.resolve(parts), self._moment)
         return self._views[parts]
+
+
+def _cancel(futures: Iterable[Future[_Metadata]]) -> None:
+    """Leaves those that no thread has begun with."""
+    for one in futures:
+        one.cancel()
 
 
 class _Described(Facts):

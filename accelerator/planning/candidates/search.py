@@ -183,9 +183,8 @@ class CubeSearch:
         """With views as derived tables."""
         seen = self._seen(scene)
         try:
-            text = inlined(
-                sql, tree, self._views(scene, seen), seen, scene.settings.get("time_zone")
-            )
+            zone = scene.settings.get("time_zone")
+            text = inlined(sql, tree, self._views(scene, seen), seen, zone)
             if text is None:
                 return self._plan_text(sql, tree, scene)
             refused = refusal(scene.settings, text)
