@@ -1,0 +1,1 @@
+"""The everyday bench: 300 statements as analysts and dashboards write them, without artifacts."""
