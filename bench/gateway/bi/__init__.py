@@ -1,0 +1,1 @@
+"""Statements that tools draw dashboards with, and how many of them a gateway answers."""
