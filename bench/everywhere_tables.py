@@ -111,7 +111,7 @@ def _compare(
 
 
 def _turned(names: list[str], number: int) -> list[str]:
-    """Returns them in the order of a round: each system has every place as often as the others."""
+    """Returns them in the order of a round: in as many rounds as systems, each has every place."""
     begin = number % len(names)
     return names[begin:] + names[:begin]
 

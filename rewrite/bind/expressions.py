@@ -20,8 +20,10 @@ from rewrite.ir.literals import (
     compared,
     date_parameter,
     is_number_within,
+    is_written,
     literal_of,
     number_types,
+    widened,
 )
 from rewrite.ir.regex_literals import reading_of
 from rewrite.ir.time_truncation import OF_DATES, UNITS, UTC, as_date, truncated, truncated_date
@@ -134,8 +136,7 @@ def bind(node: exp.Expression, scope: NameScope) -> Expr:
     if kind is exp.Placeholder and isinstance(node.this, Parameter):
         return node.this
     if kind in BINARY:
-        left, right = bind(node.this, scope), bind(node.expression, scope)
-        return _binary(BINARY[kind], left, right, scope)
+        return _of_two(BINARY[kind], node, scope)
     if kind is exp.And or kind is exp.Or:
         return _logical(kind, node, scope)
     if kind in _AGGREGATES or kind is exp.Count:
@@ -199,11 +200,17 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: NameScope)
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
-def _binary(op: str, left: Expr, right: Expr, scope: NameScope) -> Expr:
+def _of_two(op: str, node: exp.Expression, scope: NameScope) -> Expr:
+    left, right = bind(node.this, scope), bind(node.expression, scope)
     if op in types.COMPARISONS:
-        zone = scope.zone
-        return boolean(op, compared(left, right, zone), compared(right, left, zone))
+        return _comparison(op, left, right, scope)
+    left = left if is_written(node.this) else widened(left, right)
+    right = right if is_written(node.expression) else widened(right, left)
     return Call(op, (left, right), types.arithmetic(op, *number_types(left, right)))
+
+
+def _comparison(op: str, left: Expr, right: Expr, scope: NameScope) -> Call:
+    return boolean(op, compared(left, right, scope.zone), compared(right, left, scope.zone))
 
 
 def _typed(call: Call, *wanted: str) -> Call:
@@ -307,7 +314,8 @@ def _between(node: exp.Expression, scope: NameScope) -> Expr:
         raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
     value = bind(node.this, scope)
     low, high = bind(node.args["low"], scope), bind(node.args["high"], scope)
-    return boolean("and", _binary(">=", value, low, scope), _binary("<=", value, high, scope))
+    bounds = (_comparison(">=", value, low, scope), _comparison("<=", value, high, scope))
+    return boolean("and", *bounds)
 
 
 def _in(node: exp.Expression, scope: NameScope) -> Expr:
@@ -333,7 +341,7 @@ def _case(node: exp.Expression, scope: NameScope) -> Expr:
         if node.this is None:
             condition = bind_condition(branch.this, scope)
         else:
-            condition = _binary("=", bind(node.this, scope), bind(branch.this, scope), scope)
+            condition = _comparison("=", bind(node.this, scope), bind(branch.this, scope), scope)
         args += (condition, bind(branch.args["true"], scope))
     default = node.args.get("default")
     return _case_call(args, bind(default, scope) if default is not None else None)

@@ -17,6 +17,7 @@ from rewrite.bind.expressions import bind, bind_condition
 from rewrite.bind.from_clause import From, bind_from, occurrence_of
 from rewrite.bind.functions import is_aggregate, may_aggregate
 from rewrite.bind.grouping import Grouping, grouping_of, resolve_sets
+from rewrite.bind.key_constants import check_key_constants
 from rewrite.bind.name_scopes import AliasNames, ColumnScope, OutputNames
 from rewrite.bind.null_folding import check_constants, check_folded
 from rewrite.bind.output_name import output_name
@@ -77,6 +78,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     having = _having(tree, over, outputs, grouping.keys)
     order = bind_order(tree, over, outputs)
     _check_order(tree, over, outputs, grouping)
+    check_key_constants(tree, names)
     block = Block(
         occurrences=tables,
         left_edges=source.left,

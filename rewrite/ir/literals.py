@@ -17,6 +17,8 @@ from rewrite.ir.expr import Call, Expr, Literal, Parameter
 from rewrite.ir.timestamps import midnight, moment
 from rewrite.reason import DeclinedError
 
+MERGED = "merged"
+"""The mark of parentheses around what a derived table's column stands for."""
 _COMPUTED: dict[str, Callable[..., Fraction]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -36,18 +38,45 @@ def literal_of(node: exp.Expression) -> Literal:
 
 
 def number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
-    """Beside a decimal Spark gives an integer literal just the digits that it has."""
+    """Returns both types; an integer literal has just its own digits beside a decimal."""
 
-    def one(expr: Expr, other: Expr) -> str | None:
-        if (
-            isinstance(expr, Literal)
-            and expr.type in types.EXACT
-            and types.decimal_parts(other.type)
-        ):
-            return f"decimal({len(expr.value.lstrip('-'))},0)"
+    def in_decimals(expr: Expr, other: Expr) -> str | None:
+        if is_whole(expr) and types.decimal_parts(other.type):
+            return f"decimal({len(str(abs(int(expr.value))))},0)"
         return expr.type
 
-    return one(left, right), one(right, left)
+    return in_decimals(left, right), in_decimals(right, left)
+
+
+def widened(expr: Expr, other: Expr) -> Expr:
+    """Casts an integer constant as Spark does beside a decimal, if it isn't written as a number."""
+    parts = types.as_decimal(expr.type)
+    if not is_whole(expr) or parts is None or types.decimal_parts(other.type) is None:
+        return expr
+    target = f"decimal({parts[0]},{parts[1]})"
+    return Call("cast", (expr, Literal(target, "type")), target)
+
+
+def is_written(node: exp.Expression) -> bool:
+    """Decides whether Spark's parser reads the node as a number: `5`, `-5` and `5L`, not `-(5)`.
+
+    A number in the place of a derived table's column isn't one.
+    """
+    while isinstance(node, exp.Paren):
+        if node.meta_get(MERGED):
+            return False
+        node = node.this
+    number = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(number, exp.TryCast):
+        number = number.this
+        return isinstance(number, exp.Literal) and _has_suffix(number)
+    return isinstance(number, exp.Literal)
+
+
+def _has_suffix(node: exp.Literal) -> bool:
+    """Decides whether the number's place in the text is longer than its digits."""
+    start, end = node.meta_get("start"), node.meta_get("end")
+    return start is not None and end is not None and end + 1 - start > len(node.this)
 
 
 def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from rewrite.bind.from_clause import UNREAD, unread
 from rewrite.bind.functions import may_aggregate
 from rewrite.bind.output_name import output_name
+from rewrite.ir.literals import MERGED
 from rewrite.reason import DeclinedError
 from rewrite.rules.derived_tables import (
     copied,
@@ -278,7 +279,9 @@ class _Flattening:
         """A number alone would be a position in GROUP BY and ORDER BY."""
         if clause in ("group", "order") and isinstance(expr.unnest(), (exp.Literal, exp.Neg)):
             raise _unclear()
-        return exp.Paren(this=expr)
+        made = exp.Paren(this=expr)
+        made.meta[MERGED] = True
+        return made
 
 
 def _unclear() -> DeclinedError:

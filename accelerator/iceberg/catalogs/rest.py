@@ -23,7 +23,7 @@ from pyiceberg.catalog.rest.scan_planning import StorageCredential
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
-from requests.adapters import BaseAdapter
+from requests.adapters import DEFAULT_POOLSIZE, BaseAdapter, HTTPAdapter
 
 from accelerator.iceberg.catalogs.request_times import request_times
 from accelerator.iceberg.tables.footprints import MetadataLocation
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
 
 _GONE = 404
+_CONNECTIONS = 128
+"""Open connections to one server; further ones are closed after a request, with a warning."""
 
 
 def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
@@ -163,12 +165,14 @@ def _config(answer: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _TimedRestCatalog(RestCatalog):
-    """PyIceberg's, with sessions that give up."""
+    """PyIceberg's, with sessions that give up, and enough connections for several statements."""
 
     def _create_session(self) -> Session:
         session = super()._create_session()
         times = request_times(self.name, self.properties)
         for prefix, adapter in list(session.adapters.items()):
+            if isinstance(adapter, HTTPAdapter):
+                adapter.init_poolmanager(DEFAULT_POOLSIZE, _CONNECTIONS)
             session.mount(prefix, _Impatient(adapter, times))
         return session
 

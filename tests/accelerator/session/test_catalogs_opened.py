@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from accelerator.engines.spark.catalogs.java import java_catalog
 from accelerator.errors import AcceleratorError, ConfigError, EngineError, UnknownTableError
 from accelerator.iceberg import CatalogError, CatalogSettings
 from accelerator.iceberg.catalogs import pyiceberg_config
+from accelerator.iceberg.catalogs.rest import rest_catalog, table_answer
 from accelerator.iceberg.errors import why_unreachable
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -26,6 +28,7 @@ _SALES = pa.table({"store": pa.array([1, 2, 2], pa.int32()), "amount": pa.array(
 _STORES = pa.table({"id": pa.array([1, 2], pa.int32()), "region": ["north", "south"]})
 _TOTALS = "SELECT store, sum(amount) AS total FROM shop.sales GROUP BY store ORDER BY store"
 _EXPECTED = [{"store": 1, "total": 5}, {"store": 2, "total": 16}]
+_SHOP_SALES = ("shop", "sales")
 Made = Callable[..., SqlCatalog]
 _READ_TIME = "rest.client.socket-timeout-ms"
 
@@ -179,6 +182,21 @@ def test_a_known_statements_tables_are_asked_for_at_once(
             assert answer.arrow()["total"].to_pylist()[-1] == 16
             if amount == 2:  # the shape has a plan now
                 server.meeting = threading.Barrier(2, timeout=60)
+
+
+def test_connections_of_many_statements_are_used_again(
+    make: Made, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Three statements over eight tables each; urllib3 warns of each connection that it drops."""
+    catalog = make("behind", {"sales": _SALES})
+    with _Meeting(catalog).running() as server:
+        assert isinstance(server, _Meeting)
+        client = rest_catalog("prod", {"uri": server.uri, "credential": CREDENTIAL})
+        server.meeting = threading.Barrier(24, timeout=60)
+        with ThreadPoolExecutor(24) as threads:
+            found = list(threads.map(lambda _: table_answer(client, _SHOP_SALES), range(24)))
+        assert None not in found
+    assert [one.getMessage() for one in caplog.records] == []
 
 
 def test_two_catalogs_in_one_statement(make: Made) -> None:
