@@ -20,6 +20,7 @@ from bench import (
     store,
     suite,
 )
+from bench.everyday import run as everyday
 from bench.gateway import run as gateway
 from bench.reach import run as reach
 from bench.ssb import run as ssb
@@ -46,6 +47,7 @@ BENCHES: dict[str, Entry] = {
     "services": Entry("what looks after itself: lag, loss", services.add_arguments, services.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "everywhere": Entry("any catalog, very wide tables", everywhere.add_arguments, everywhere.run),
+    "everyday": Entry("300 everyday statements in process", everyday.add_arguments, everyday.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
     "planner": Entry("planning TPC-DS beside 200 cubes", planner.add_arguments, planner.run),

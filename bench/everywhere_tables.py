@@ -67,8 +67,8 @@ def fixed(folder: Path, tell: Callable[[str], None], options: Any) -> dict[str, 
     with sessions(folder, warehouse) as (systems, _):
         for number in range(_FIXED_RUNS):
             text = flights.FEW.format(**flights.literals(rng, flights.FEW_ROWS))
-            for name in _turned(list(systems), number):
-                times.setdefault(name, []).append(_timed(systems[name], text)[0])
+            for name in turned(list(systems), number):
+                times.setdefault(name, []).append(timed(systems[name], text)[0])
     own = statistics.median(times.pop(_RAW))
     found = {f"fixed_{name}_ms": statistics.median(each) - own for name, each in times.items()}
     return {"fixed_ms": found.pop(f"fixed_{_FOLDER}_ms"), "fixed_duckdb_ms": own, **found}
@@ -91,8 +91,8 @@ def _compare(
         times: dict[str, list[float]] = {name: [] for name in systems}
         for number in range(options.runs + 1):  # the first one warms up
             text, answers = statement.text(number), {}
-            for name in _turned(list(systems), number):
-                ms, answers[name] = _timed(systems[name], text)
+            for name in turned(list(systems), number):
+                ms, answers[name] = timed(systems[name], text)
                 if number:
                     times[name].append(ms)
             raw = Answer(Answer.of(answers[_RAW]).rows)
@@ -110,7 +110,7 @@ def _compare(
         found[f"{name}_over_folder"] = geometric_mean(ratios)
 
 
-def _turned(names: list[str], number: int) -> list[str]:
+def turned(names: list[str], number: int) -> list[str]:
     """Returns them in the order of a round: in as many rounds as systems, each has every place."""
     begin = number % len(names)
     return names[begin:] + names[:begin]
@@ -121,7 +121,7 @@ def _in_process(accelerated: Mapping[str, Accelerator], text: str) -> bool:
     return all('"engine": "duckdb"' in one for one in explained)
 
 
-def _timed(ask: Ask, text: str) -> tuple[float, pa.Table]:
+def timed(ask: Ask, text: str) -> tuple[float, pa.Table]:
     start = time.perf_counter()
     answer = ask(text)
     return (time.perf_counter() - start) * 1000, answer
@@ -191,7 +191,7 @@ def sessions(
             found[name] = stack.enter_context(
                 accelerator.open(store=store, catalog_name="named", **settings)
             )
-        raw = stack.enter_context(contextlib.closing(_raw(warehouse)))
+        raw = stack.enter_context(contextlib.closing(raw_duckdb(warehouse)))
 
         def ask_raw(text: str) -> pa.Table:
             return raw.execute(sqlglot.transpile(text, "spark", "duckdb")[0]).to_arrow_table()
@@ -240,7 +240,7 @@ def _serve(uri: str, pipe: Connection) -> None:
         pipe.recv()
 
 
-def _raw(warehouse: Path) -> duckdb.DuckDBPyConnection:
+def raw_duckdb(warehouse: Path) -> duckdb.DuckDBPyConnection:
     """DuckDB over the tables' files, which keeps their footers."""
     connection = duckdb.connect()
     connection.execute("SET parquet_metadata_cache = true")

@@ -14,6 +14,7 @@ from bench.__main__ import BENCHES
 
 HOUSE = Path(__file__).parents[2]
 SMALLEST: dict[str, tuple[str, ...]] = {
+    "everyday": ("--rows 2000 --scale 0.002 --runs 1 --only aggregate_expressions,clock_times",),
     "everywhere": ("--rows 20000 --scale 0.002 --runs 1 --kills 2",),
     "gateway": (
         "--scale 0.002 --rounds 1 --seconds 1 --statements 20 --only latency,rates,idle,stream",
