@@ -25,6 +25,9 @@ from rich.console import Console
 
 import accelerator
 from bench.gateway import rows
+from bench.gateway.bi import measure as bi
+from bench.gateway.bi.events import make_events
+from bench.gateway.bi.statements import tool_statements
 from bench.gateway.doors import asked_at_doors
 from bench.gateway.hostile import attacked
 from bench.gateway.raw import Counted, asked, connected
@@ -47,13 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, default=Path("build/gateway.json"))
     parser.add_argument("--rounds", type=int, default=20, help="of the 13 queries (default 20)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each rate (default 10)")
+    parser.add_argument("--bi-rounds", type=int, default=3, help="of the part bi (default 3)")
+    parser.add_argument(
+        "--bi-one-in", type=int, default=1, help="one in so many statements of the part bi"
+    )
     parser.add_argument("--statements", type=int, default=10_000, help="while workers are killed")
     parser.add_argument(
         "--hostile-seconds", type=float, default=120.0, help="of the attack (default 120)"
     )
     parser.add_argument(
         "--only",
-        help="parts, with commas: latency,rates,idle,stream,tools,killed,hostile,doors",
+        help="parts, with commas: latency,rates,idle,stream,tools,bi,killed,hostile,doors",
     )
 
 
@@ -76,9 +83,9 @@ def run(options: argparse.Namespace) -> int:
             build_missing_cubes(acc, steps)
         finally:
             acc.close()
-        with steps.step(f"Make a table of {rows.ROWS:,} rows, and a calendar"):
+        with steps.step(f"Make a table of {rows.ROWS:,} rows, a calendar and events"):
             rows.make(workspace.warehouse)
-            _make_calendar(workspace)
+            _make_small_tables(workspace)
     bench = _Bench(options, workspace.warehouse, workspace.root / "gateway.log", report)
     wanted = options.only.split(",") if options.only else list(_PARTS)
     for name in wanted:
@@ -94,8 +101,8 @@ def run(options: argparse.Namespace) -> int:
     return 1 if is_wrong else 0
 
 
-def _make_calendar(workspace: Workspace) -> None:
-    """The days of `dates` as dates, which tools draw charts by."""
+def _make_small_tables(workspace: Workspace) -> None:
+    """Makes the days of `dates` as dates, and events, which tools draw charts by."""
     folder = workspace.warehouse
     catalog = SqlCatalog(
         "lake", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=f"file://{folder}"
@@ -104,6 +111,7 @@ def _make_calendar(workspace: Workspace) -> None:
         dates = catalog.load_table(f"{NAMESPACE}.dates").scan().to_arrow()
         days = calendar(dates)
         catalog.create_table(f"{NAMESPACE}.calendar", days.schema).append(days)
+    make_events(catalog, NAMESPACE)
     catalog.close()
 
 
@@ -280,9 +288,18 @@ def _tools(bench: _Bench) -> None:
             if at.has_java() and not before:
                 by_spark.append(sql)
     figures = bench.report.figures
-    figures["bi_statements"] = len(statements)
-    figures["bi_answered"] = 1 - len(failed) / len(statements)
-    bench.report.details["bi"] = {"failed": failed, "started_java": by_spark}
+    figures["tools_statements"] = len(statements)
+    figures["tools_answered"] = 1 - len(failed) / len(statements)
+    bench.report.details["tools"] = {"failed": failed, "started_java": by_spark}
+
+
+def _bi(bench: _Bench) -> None:
+    """Sends the statements that dashboards need: how many are answered, by what, how fast."""
+    with served(bench.warehouse, bench.log, **_OFF) as at:
+        statements = tool_statements()[:: bench.options.bi_one_in]
+        found = bi.ask(at, _client, statements, bench.options.bi_rounds)
+    bench.report.figures.update(bi.figures_of(found))
+    bench.report.details["bi"] = bi.details_of(found)
 
 
 def _killed(bench: _Bench) -> None:
@@ -336,6 +353,7 @@ _PARTS: dict[str, Callable[[_Bench], None]] = {
     "idle": _idle,
     "stream": _stream,
     "tools": _tools,
+    "bi": _bi,
     "killed": _killed,
     "hostile": _hostile,
     "doors": _doors,

@@ -18,6 +18,7 @@ SMALLEST: dict[str, tuple[str, ...]] = {
     "everywhere": ("--rows 20000 --scale 0.002 --runs 1 --kills 2",),
     "gateway": (
         "--scale 0.002 --rounds 1 --seconds 1 --statements 20 --only latency,rates,idle,stream",
+        "--scale 0.002 --bi-rounds 2 --bi-one-in 10 --only bi",
     ),
     "house": ("",),
     "indexes": ("--scale 0.002 --no-poems",),

@@ -10,6 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from bench.gateway.bi.events import events
+from bench.gateway.bi.measure import StatementOutcome, details_of, figures_of
 from bench.gateway.bi.statements import FOLDER, ToolStatement, tool_statements
 
 STATEMENTS = tool_statements()
@@ -83,6 +84,39 @@ def test_events_are_the_same_each_time() -> None:
     rows = events(500)
     assert rows.equals(events(500))
     assert rows["e_amount"].null_count and rows["e_country"].null_count
+
+
+def test_figures_count_answers_and_leave_spark_out_of_the_times() -> None:
+    outcomes = [
+        StatementOutcome(
+            ToolStatement("dbt_tests", "fast", "SELECT 1"), [900.0, 10.0, 20.0], {"duckdb"}
+        ),
+        StatementOutcome(
+            ToolStatement("dbt_tests", "once by Spark", "SELECT 2"), [5.0] * 3, {"none", "spark"}
+        ),
+        StatementOutcome(
+            ToolStatement("dbt_models", "fails later", "SELECT 3"), [1.0], {"duckdb"}, error="no"
+        ),
+        StatementOutcome(
+            ToolStatement("looker", "only once", "SELECT 4"), [40.0], {"none"}, "some_code"
+        ),
+    ]
+    figures = figures_of(outcomes)
+    assert figures["bi_statements"] == 4
+    assert figures["bi_answered"] == 0.75
+    assert figures["bi_by_spark"] == pytest.approx(1 / 3)
+    assert figures["bi_p95_ms"] == 40.0
+    details = details_of(outcomes)
+    assert details["tools"]["dbt"] == {"statements": 3, "answered": 2, "by_spark": 1}
+    assert [one["name"] for one in details["unanswered"]] == ["fails later"]
+    assert [one["name"] for one in details["by_spark"]] == ["once by Spark"]
+    assert [one["name"] for one in details["slowest_ms"]] == ["only once", "fast"]
+    assert details["first_p95_ms"] == 900.0
+
+
+def test_no_statements_have_figures_too() -> None:
+    assert set(figures_of([]).values()) == {0}
+    assert details_of([])["unanswered"] == []
 
 
 def _texts(kind: str) -> list[str]:
