@@ -122,10 +122,12 @@ def span_scan(
     spans: Sequence[RowSpan],
     engine: DuckDBEngine,
     tag: str = "",
+    numbered: FileNumberColumn | None = None,
 ) -> str | None:
     """Returns a SELECT of these columns of the spans' rows; None if DuckDB can't read a file alone.
 
-    DuckDB prunes the row groups outside of a span. NeedsSparkError as of `table_scan`.
+    DuckDB prunes the row groups outside of a span. `numbered` adds its columns. NeedsSparkError as
+    of `table_scan`.
     """
     columns = [column for column in map(pinned.facts.column, names) if column is not None]
     types, ids = _types(columns), {column.field_id for column in columns}
@@ -144,9 +146,9 @@ def span_scan(
         return None
     paths = dict(zip((file.path for file in files), found.whole, strict=True))
     whole = [paths[one.file.path] for one in spans if one.whole]
-    parts = [_select(columns, types, whole, found.files, None)] if whole else []
+    parts = [_select(columns, types, whole, found.files, numbered)] if whole else []
     parts += (
-        f"{_select(columns, types, [paths[one.file.path]], found.files, None)}"
+        f"{_select(columns, types, [paths[one.file.path]], found.files, numbered)}"
         f" WHERE file_row_number BETWEEN {one.first} AND {one.end - 1}"
         for one in spans
         if not one.whole
@@ -155,10 +157,14 @@ def span_scan(
 
 
 class FileNumberColumn(Struct, frozen=True):
-    """A column beside the table's own that has a number for each data file, by its path."""
+    """A column beside the table's own that has a number for each data file, by its path.
+
+    `row` names another one, of the row's number in its file.
+    """
 
     column: str
     numbers: Mapping[str, int]
+    row: str | None = None
 
 
 def _in_arrow(
@@ -210,8 +216,11 @@ def _select(
     if numbered is not None:
         listed = ", ".join(str(numbered.numbers[origins[path]]) for path in paths)
         shown.append(
-            f"CAST([{listed}][CAST(file_index AS BIGINT) + 1] AS BIGINT) AS {numbered.column}"
+            f"CAST([{listed}][CAST(file_index AS BIGINT) + 1] AS BIGINT)"
+            f" AS {quote(numbered.column, 'duckdb')}"
         )
+        if numbered.row is not None:
+            shown.append(f"CAST(file_row_number AS BIGINT) AS {quote(numbered.row, 'duckdb')}")
     scan = f"read_parquet({path_list(list(paths))}, schema = MAP {{{fields}}}"
     return f"SELECT {', '.join(shown)} FROM {scan}, hive_partitioning = false)"
 

@@ -15,10 +15,12 @@ import pyarrow as pa
 from accelerator.common.arrow.spark_types import arrow_type, conform
 from accelerator.engines.duckdb.engine import FEW_ROWS, NO_MAX, DuckDBEngine
 from accelerator.engines.duckdb.result_limit import HeldRound
+from accelerator.engines.duckdb.table_scan import FileNumberColumn, span_scan, with_scans
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.rows.position_deletes import Positions
-from accelerator.iceberg.rows.row_groups import GroupReader, ReadCounter
+from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile, ReadCounter
 from accelerator.planning.plans import RowsPlan
+from accelerator.query.execution.row_readers.chunks import row_spans
 from accelerator.query.execution.row_readers.row_group_queue import (
     Group,
     GroupPosition,
@@ -31,6 +33,8 @@ from rewrite.render.expressions import quote
 from rewrite.render.row_block import order_sql, renderer, rows_sql, where_sql
 
 _GROUPS_MAX = 64
+_SCANNED = 200_000
+"""Of so many rows DuckDB's own scan, planned in some milliseconds, is quicker than Arrow."""
 
 
 class TopRows:
@@ -50,6 +54,7 @@ class TopRows:
         self._best: pa.Table | None = None
         self._last: Places | None = None
         self._found = GroupPosition(plan.block.sought)
+        self._scanned: list[OpenFile] = []
 
     @property
     def counted(self) -> ReadCounter:
@@ -94,20 +99,64 @@ class TopRows:
 
     def _read(self, groups: Sequence[Group]) -> None:
         """Merges the rows of those groups into the best ones so far."""
+        self._round.begin(0 if self._best is None else self._best.nbytes)
+        best = {} if self._best is None else {"acc_best": self._best}
+        text, scan = self._first_rows(), self._scan(groups)
+        if scan is None:
+            self._best = self._run(text, {"acc_rows": self._arrow(groups)} | best)
+        else:
+            found = self._run(with_scans({"acc_rows": scan}, text), best)
+            self._best = self._by_groups(found)
+        if self._best.num_rows == self._wanted:
+            self._last = self._places.of(self._best, self._wanted - 1)
+
+    def _arrow(self, groups: Sequence[Group]) -> pa.Table:
+        """The columns that are sought of the groups' rows, and where these stand."""
         first = len(self._groups)
         self._groups += groups
-        self._round.begin(0 if self._best is None else self._best.nbytes)
         sought = self._block.sought
 
         def read(place: int) -> pa.Table:
             return self._found.read(self._groups[place], place, sought)
 
-        tables = self._reader.map(read, range(first, len(self._groups)))
-        rows = {"acc_rows": pa.concat_tables(tables)}
-        best = {} if self._best is None else {"acc_best": self._best}
-        self._best = self._run(self._first_rows(), rows | best)
-        if self._best.num_rows == self._wanted:
-            self._last = self._places.of(self._best, self._wanted - 1)
+        return pa.concat_tables(self._reader.map(read, range(first, len(self._groups))))
+
+    def _scan(self, groups: Sequence[Group]) -> str | None:
+        """DuckDB's own scan of the same; None if it doesn't pay, or if Arrow has to read a file.
+
+        A file has a number below zero there, and a row its number in the file.
+        """
+        if not self._block.conjuncts or sum(group.rows for group in groups) < _SCANNED:
+            return None
+        files = {group.file.file.path: group.file for group in groups}
+        begin = -1 - len(self._scanned)
+        numbers = {path: begin - place for place, path in enumerate(files)}
+        numbered = FileNumberColumn(self._found.group, numbers, self._found.number)
+        sought, pinned = self._block.sought, self._plan.pinned[0]
+        names, spans = [column.name for column in sought], row_spans(groups)
+        scan = span_scan(pinned, names, spans, self._engine, self._tag, numbered)
+        if scan is not None:
+            self._scanned += files.values()
+            for group in groups:
+                group.file.count(group.number, sought)
+        return scan
+
+    def _by_groups(self, rows: pa.Table) -> pa.Table:
+        """The rows with the places of their groups, and their numbers there, as Arrow's have."""
+        places = rows.column(self._found.group).to_numpy().copy()
+        numbers = rows.column(self._found.number).to_numpy().copy()
+        for negative in np.unique(places[places < 0]).tolist():
+            file, chosen = self._scanned[-1 - negative], places == negative
+            ends = np.cumsum([0, *file.groups])
+            own = np.searchsorted(ends, numbers[chosen], side="right") - 1
+            numbers[chosen] -= ends[own]
+            found, inverse = np.unique(own, return_inverse=True)
+            places[chosen] = len(self._groups) + inverse
+            self._groups += (Group(file, number) for number in found.tolist())
+        for name, values in ((self._found.group, places), (self._found.number, numbers)):
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, pa.array(values))
+        return rows
 
     def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
         bytes_max = NO_MAX if self._wanted > FEW_ROWS else None
