@@ -659,12 +659,19 @@ def _leaks(asker: Asker, right: Right, door: Door, found: Answered) -> Iterator[
     """Yields the leaks of the cell, whose answer is given."""
     texts, given = found.texts, door.text + door.body
     for what, secret in _secrets(right).items():
-        if secret in texts and secret not in given:
+        if _is_told(secret, texts) and secret not in given:
             yield f"{what} ({secret})"
     if door.has_target and not (door.is_name and right.sees):
         other = asker.ask(door, NOTHING)
         if found.compared != other.compared:
             yield f"another answer for a name that nothing has: {found.compared} {other.compared}"
+
+
+def _is_told(secret: str, texts: str) -> bool:
+    """Decides whether the texts have it; a number's digits inside of a time's are none."""
+    if not secret.isdigit():
+        return secret in texts
+    return re.search(rf"(?<![\d.]){secret}(?!\d)", texts) is not None
 
 
 def _secrets(right: Right) -> Mapping[str, str]:
