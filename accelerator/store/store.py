@@ -191,7 +191,7 @@ class Store:
         return version
 
     def change_cube(self, name: str, cube_id: str = "", **changes: str | None) -> RegistryVersion:
-        """Changes the given facts of a cube, whatever other processes have changed.
+        """Changes the given facts of a cube and keeps those that other processes have changed.
 
         CubeNotFoundError if there's none of that name, or it isn't the one of the id given.
         """

@@ -153,7 +153,7 @@ def read_for(
     own = {} if cells is None else {prefix + CELLS: cells.rows}
     found = Read(own, {}, {}, None, files_read)
     counted: ReadCounter | None = None
-    others: int | None = None
+    others = 0
     for name, occurrence in raw:
         pinned = plan.pinned[occurrence]
         columns = used_columns(plan.block, occurrence, pinned)
@@ -166,16 +166,16 @@ def read_for(
         elif engine.kept.takes(pinned, columns):
             found.tables[name], size = engine.kept.of(pinned, columns)
             found.copies[name] = _copy(pinned, columns, found.tables[name])
-            others = (others or 0) + size
+            others += size
             continue
         else:
             files = pinned.live_files()
         scan = table_scan(pinned, columns, files, name, engine, tag)
-        others = (others or 0) + scan.file_bytes
+        others += scan.file_bytes
         found.tables.update(scan.tables)
         if scan.text:
             found.scans[name] = scan.text
-    if others is not None:
+    if raw:
         from accelerator.iceberg.rows.row_groups import ReadCounter  # Arrow's dataset half is read
 
         counted = counted or ReadCounter()

@@ -242,7 +242,7 @@ class Claims:
         if seen is None or seen.epoch != epoch or self.may_begin(key, seen):
             return False
         value: Json = {"by": by[:_BY_MAX], "at_ms": self._now_ms()}
-        self.made(path_of(key, epoch, "stop"), value, uuid.uuid4().hex)
+        self.create(path_of(key, epoch, "stop"), value, uuid.uuid4().hex)
         return True
 
     def asked_to_stop(self, key: str, epoch: int) -> str | None:
@@ -295,7 +295,7 @@ class Claims:
                 newest[epoch] = max(int(match[2]), newest.get(epoch, 0))
         return _Listed(frozenset(claims), newest, frozenset(ends), paths)
 
-    def made(self, path: str, value: Json, token: str) -> bool:
+    def create(self, path: str, value: Json, token: str) -> bool:
         """Reports if that file is ours now; a put that failed may have been done all the same."""
         data = json.dumps({"format": 1, "token": token, **value}, sort_keys=True).encode()
         try:
@@ -428,7 +428,7 @@ class Claim:
         if self.by:
             value["by"] = self.by
         path = path_of(self.key, self.epoch)
-        if not self._claims.made(path, value, self._token):
+        if not self._claims.create(path, value, self._token):
             return False
         listed = self._claims.listed(self.key)
         if max(listed.claims, default=0) != self.epoch:
@@ -461,7 +461,7 @@ class Claim:
                 "total": progress.total,
             }
             path = path_of(self.key, self.epoch, str(self._number))
-            made = self._claims.made(path, value, self._token)
+            made = self._claims.create(path, value, self._token)
             listed = self._claims.listed(self.key)
             if not made or max(listed.claims, default=0) != self.epoch or not self.held:
                 self._lost = True
@@ -474,7 +474,7 @@ class Claim:
         """Says how it went; `last` is kept for whoever follows. The key is free from then on."""
         with self._lock:
             self._lost = True
-            self._claims.made(path_of(self.key, self.epoch, "end"), {"last": last}, self._token)
+            self._claims.create(path_of(self.key, self.epoch, "end"), {"last": last}, self._token)
             self._claims.deleted(self._others(self._claims.listed(self.key), "-end.json"))
 
     def _others(self, listed: _Listed, newest: str) -> list[str]:
