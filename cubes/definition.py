@@ -221,6 +221,18 @@ def _key(conjunct: Expr, occurrence: int) -> tuple[Column, Expr] | None:
     return None
 
 
+def define_stored(block: Block) -> CubeDefinition:
+    """Defines a cube that is built; DefinitionError for fields of structs, which cubes lack."""
+    found = define(block)
+    exprs = (*block.conditions, *block.keys, *block.results)
+    for column in (one for expr in exprs for one in columns(expr) if one.path):
+        raise DefinitionError(
+            f"{column.name} is a field inside a column, which cubes can't keep yet",
+            hint="leave it out, or add a column of its own to the table",
+        )
+    return found
+
+
 def define(block: Block) -> CubeDefinition:
     """The cube that a bound SELECT describes; DefinitionError says what can't be kept."""
     if block.sets:

@@ -14,12 +14,15 @@ from msgspec import Struct, field
 from cubes.measures import Measure
 from rewrite.ir.expr import CUBE, Aggregate, Expr, columns
 
+WHOLE_SLOT = "whole"
+"""The kind of a slot whose argument is an aggregate, computed from all rows of its group."""
+
 
 class StateSlot(Struct, frozen=True):
     """One column of the cells: `cube` over the cube's rows, or `kind` of `argument` over raw rows.
 
-    `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well; `size`
-    is that of the stored sketch, which raw rows are brought to.
+    `kind` is a name of STATES, `key` for a column that raw rows are grouped by as well, or
+    `WHOLE_SLOT`. `size` is that of the stored sketch, which raw rows are brought to.
     """
 
     kind: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from cubes.states import may_leave
+from rewrite.functions.aggregates import raises_for_groups
 from rewrite.ir.expr import Aggregate, Call, Expr, occurrences, walk
 from rewrite.ir.integer_ranges import CAST_LIKE, RAISING, compares_by_cast
 from rewrite.reason import Declined, DeclinedError
@@ -54,9 +55,14 @@ def computes_errors(exprs: Iterable[Expr]) -> bool:
 
 
 def may_overflow(node: Expr) -> bool:
-    """Returns whether the expression is a sum or an average whose sum may leave its type."""
-    if not isinstance(node, Aggregate) or node.function not in ("sum", "avg"):
+    """Returns whether the expression is an aggregate that raises for some groups.
+
+    Those are a sum or an average whose sum may leave its type, and a correlation, which divides.
+    """
+    if not isinstance(node, Aggregate):
         return False
+    if node.function not in ("sum", "avg"):
+        return raises_for_groups(node.function)
     return may_leave(node.args[0].type)
 
 

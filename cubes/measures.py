@@ -2,8 +2,8 @@
 
 To add one: a row here, a property test in `tests/spark/test_measures.py`, a line in
 `docs/reference/measures.md`. A finish is given the texts of its state columns, one per state, over
-the cells of a group, and the aggregate itself; it returns an aggregate expression whose value has
-Spark's own type.
+the cells of a group, the aggregate itself, and how the group's cells are merged; it returns an
+expression over the group whose value has Spark's own type.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from cubes.states import STATES, as_rows_have_it
 from rewrite import types
 from rewrite.ir.expr import Aggregate, Literal
 from rewrite.reason import DeclinedError
-from rewrite.render.expressions import Dialect, duckdb_type, literal
+from rewrite.render.expressions import Dialect, duckdb_type, literal, smallest
 
-Finish = Callable[[list[str], Aggregate, Dialect], str]
+Merge = Callable[[str, str], str]
+"""The text of a column over the cells of a group, merged by an aggregate function."""
+Finish = Callable[[list[str], Aggregate, Dialect, Merge], str]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
 class Measure(Struct, frozen=True):
-    """One aggregate function: its states and its finish(columns, aggregate, dialect).
+    """One aggregate function: its states and its finish(columns, aggregate, dialect, merge).
 
-    `arguments` is how many it takes, the first being what the states are of. `estimate` says how
-    near an approximate measure comes, and is empty for an exact one.
+    `arguments` is how many it takes, the first being what the states are of. `estimate` is how
+    near an approximate measure comes, and empty for an exact one.
     """
 
     function: str
@@ -36,6 +38,16 @@ class Measure(Struct, frozen=True):
     distinct: bool = False
     arguments: int = 1
     estimate: str = ""
+
+
+def of_cells(function: str, column: str) -> str:
+    """Merges the column of any number of cells."""
+    return f"{function}({column})"
+
+
+def of_one_cell(function: str, column: str) -> str:
+    """Returns what merging gives where each group has one cell, in DuckDB's dialect."""
+    return f"[{column}]" if function == "list" else column
 
 
 def _type(aggregate: Aggregate) -> str:
@@ -52,33 +64,33 @@ def _typed(text: str, type_: str, dialect: Dialect) -> str:
     return f"CAST({text} AS {duckdb_type(type_) if dialect == 'duckdb' else type_})"
 
 
-def _count(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
-    return _typed(f"COALESCE(SUM({columns[0]}), 0)", "bigint", dialect)
+def _count(columns: list[str], _aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
+    return _typed(f"COALESCE({merge('SUM', columns[0])}, 0)", "bigint", dialect)
 
 
-def _merged(merge: str) -> Finish:
-    def finish(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
+def _merged(function: str) -> Finish:
+    def finish(columns: list[str], aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
         type_ = _type(aggregate)
         argument = columns[0]
-        if merge in ("MIN", "MAX"):
+        if function in ("MIN", "MAX"):
             argument = as_rows_have_it(argument, type_, dialect)
-        return _typed(f"{merge}({argument})", type_, dialect)
+        return _typed(merge(function, argument), type_, dialect)
 
     return finish
 
 
-def _sum(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
-    """Where a sum of bigints is none, Spark tells of the addition that overflows, not of a cast."""
+def _sum(columns: list[str], aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
+    """If a sum of bigints overflows, Spark names the addition in its error, not a cast."""
     if dialect == "duckdb" or _argument_type(aggregate) != "bigint":
-        return _merged("SUM")(columns, aggregate, dialect)
-    total = f"SUM({columns[0]})"
+        return _merged("SUM")(columns, aggregate, dialect, merge)
+    total = merge("SUM", columns[0])
     fits = f"{total} BETWEEN {_LEAST}BD AND {_LARGEST}BD"
     overflow = f"CASE WHEN NOT {fits} THEN {_LARGEST}L + 1L"
     return f"({overflow} ELSE CAST({total} AS BIGINT) END)"
 
 
-def _avg(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
-    total, rows = f"SUM({columns[0]})", f"SUM({columns[1]})"
+def _avg(columns: list[str], aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
+    total, rows = (merge("SUM", column) for column in columns)
     parts = types.decimal_parts(_argument_type(aggregate))
     if parts is None:
         return f"(CAST({total} AS DOUBLE) / NULLIF({rows}, 0))"
@@ -120,9 +132,8 @@ def _avg_decimal(
         count = f"CAST({rows} AS HUGEINT)"
         whole = f"((ABS({unscaled}) * 20000 + {count}) // NULLIF(2 * {count}, 0))"
         signed = f"CAST({whole} * SIGN({unscaled}) AS DECIMAL({38 - unit},0))"
-        return (
-            f"CAST({signed} * CAST('{_unit(unit)}' AS DECIMAL({unit},{unit})) AS {type_.upper()})"
-        )
+        step = f"CAST('{smallest(unit)}' AS DECIMAL({unit},{unit}))"
+        return f"CAST({signed} * {step} AS {type_.upper()})"
     return _avg_decimal_spark(total, rows, parts, type_)
 
 
@@ -141,38 +152,34 @@ def _avg_decimal_spark(total: str, rows: str, parts: tuple[int, int], type_: str
     fraction = f"(({rest} * 20000BD + {count}) div (2BD * {count}))"
     value = f"CAST(({whole} * 10000BD + {fraction}) AS DECIMAL({digits},0))"
     signed = f"(CASE WHEN {unscaled} < 0 THEN - {value} ELSE {value} END)"
-    one = f"CAST('{_unit(unit)}' AS DECIMAL({unit + 1},{unit}))"
+    one = f"CAST('{smallest(unit)}' AS DECIMAL({unit + 1},{unit}))"
     return f"CAST(({signed} * {one}) AS {type_})"
 
 
-def _unit(scale: int) -> str:
-    """The smallest step at that scale, in plain digits."""
-    return f"0.{'1':0>{scale}}"
-
-
-def _set_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
+def _set_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
     if dialect == "spark":
         return f"CAST(size(array_distinct(flatten(collect_list({columns[0]})))) AS BIGINT)"
-    return f"CAST(COALESCE(len(list_distinct(flatten(list({columns[0]})))), 0) AS BIGINT)"
+    values = f"list_distinct(flatten({merge('list', columns[0])}))"
+    return f"CAST(COALESCE(len({values}), 0) AS BIGINT)"
 
 
-def _bitmap_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
-    gather = "collect_list" if dialect == "spark" else "list"
-    return f"COALESCE(acc_bitmap_count({gather}({columns[0]})), CAST(0 AS BIGINT))"
+def _bitmap_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
+    bitmaps = merge("collect_list" if dialect == "spark" else "list", columns[0])
+    return f"COALESCE(acc_bitmap_count({bitmaps}), CAST(0 AS BIGINT))"
 
 
-def _hll_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
+def _hll_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
     if dialect == "spark":
         return f"COALESCE(hll_sketch_estimate(hll_union_agg({columns[0]}, true)), 0L)"
-    return f"COALESCE(acc_hll_count(list({columns[0]})), CAST(0 AS BIGINT))"
+    return f"COALESCE(acc_hll_count({merge('list', columns[0])}), CAST(0 AS BIGINT))"
 
 
-def _percentile(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
-    """By a function of ours in either engine: Spark's own wants a constant rank and drops NaN."""
+def _percentile(columns: list[str], aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
+    """Calls our function in either engine: Spark's own needs a constant rank and drops NaN."""
     share, accuracy = (literal(a, dialect) for a in aggregate.args[1:] if isinstance(a, Literal))
-    gather = "collect_list" if dialect == "spark" else "list"
-    rows = f"CAST(SUM({columns[1]}) AS BIGINT)"
-    value = f"acc_kll_quantile({gather}({columns[0]}), {share}, CAST({accuracy} AS BIGINT), {rows})"
+    sketches = merge("collect_list" if dialect == "spark" else "list", columns[0])
+    rows = f"CAST({merge('SUM', columns[1])} AS BIGINT)"
+    value = f"acc_kll_quantile({sketches}, {share}, CAST({accuracy} AS BIGINT), {rows})"
     if _type(aggregate) == "bigint" and dialect == "duckdb":
         # As a double the largest bigint is 2^63, which Spark's own cast takes back to 2^63 - 1.
         # LEAST passes NULLs over, hence the CASE.
@@ -184,19 +191,25 @@ def _percentile(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> s
 def _variance(sample: bool, root: bool) -> Finish:
     """Chan's merge: every part's own spread, and that of the parts' means about the common mean."""
 
-    def finish(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
+    def finish(columns: list[str], _aggregate: Aggregate, dialect: Dialect, merge: Merge) -> str:
         n, mean, m2 = columns
-        rows, total = f"SUM({n})", f"SUM({n} * {mean})"
-        common = f"({total} / NULLIF({rows}, 0))"
-        if dialect == "spark":
+        rows = merge("SUM", n)
+        alone = merge is of_one_cell
+        common = mean if alone else f"(SUM({n} * {mean}) / NULLIF({rows}, 0))"
+        # Spark merges it with a part of no rows: NaN if the mean's square isn't finite, else 0.
+        square = f"({common} * ({common} / NULLIF({rows}, 0)) * 0)"
+        if alone:
+            between = square
+        elif dialect == "spark":
             parts = f"collect_list(CASE WHEN {n} > 0 THEN struct({n} AS n, {mean} AS m) END)"
             between = f"aggregate({parts}, 0D, (acc, s) -> acc + s.n * pow(s.m - {common}, 2))"
+            between += f" + {square}"
         else:
             parts = f"list(struct_pack(n := {n}, m := {mean})) FILTER (WHERE {n} > 0)"
             # In HAVING DuckDB takes `s.n` for a column.
             of_part = f"struct_extract(s, 'n') * pow(struct_extract(s, 'm') - {common}, 2)"
-            between = f"list_sum(list_transform({parts}, lambda s: {of_part}))"
-        spread = f"(SUM({m2}) + {between})"
+            between = f"list_sum(list_transform({parts}, lambda s: {of_part})) + {square}"
+        spread = f"({merge('SUM', m2)} + {between})"
         divisor = f"NULLIF({rows} - 1, 0)" if sample else f"NULLIF({rows}, 0)"
         value = f"(CAST({spread} AS DOUBLE) / {divisor})"
         return f"sqrt({value})" if root else value
@@ -231,6 +244,8 @@ for _measure in _LIST:
 
 ROWS = Measure("count", ("rows",), _count)
 """count(*), kept by every cube."""
+WHOLE = Measure("", (), lambda columns, _aggregate, _dialect, merge: merge("ANY_VALUE", columns[0]))
+"""A value that one cell of a group has; ANY_VALUE ignores the NULL of the other cells."""
 
 
 def measure_of(aggregate: Aggregate) -> Measure | None:

@@ -97,12 +97,13 @@ def _ordered(type_: str | None) -> str | None:
 
 
 def _set_stored(type_: str | None) -> str | None:
-    # Floats are left out: -0.0 and NaN would need Spark's normalisation in every source.
-    plain = type_ in ("string", "boolean", "timestamp", "timestamp_ntz")
+    plain = type_ in ("string", "boolean", "timestamp", "timestamp_ntz", *types.FLOATING)
     return f"array<{type_}>" if plain or types.decimal_parts(type_) else None
 
 
-def _set(argument: str, _type: str, dialect: Dialect, _size: int) -> str:
+def _set(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
+    if type_ in types.FLOATING:
+        argument = as_spark_groups(argument, type_, dialect)
     if dialect == "spark":
         return f"collect_set({argument})"
     return f"list(DISTINCT {argument}) FILTER (WHERE {argument} IS NOT NULL)"
@@ -161,6 +162,15 @@ def as_rows_have_it(column: str, type_: str | None, dialect: Dialect) -> str:
         return column
     nan = f"CAST('nan' AS {duckdb_type(type_)})"
     return f"CASE WHEN isnan({column}) THEN {nan} ELSE {column} END"
+
+
+def as_spark_groups(value: str, type_: str | None, dialect: Dialect) -> str:
+    """The value as Spark groups by it: of a floating one -0.0 is 0.0, and there is one NaN."""
+    if type_ not in types.FLOATING:
+        return value
+    shown = type_ if dialect == "spark" else duckdb_type(type_)
+    zero, nan = f"CAST(0 AS {shown})", f"CAST('NaN' AS {shown})"
+    return f"(CASE WHEN {value} = 0 THEN {zero} WHEN isnan({value}) THEN {nan} ELSE {value} END)"
 
 
 _KINDS = (

@@ -10,14 +10,17 @@ from functools import cached_property
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class ColumnFacts(Struct, frozen=True):
     """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`.
 
-    `layout` tells what else decides which values a file gives: ids, nullability and defaults of
-    nested fields, its own default, the names by which files without field ids have it. Empty for a
-    column of a plain type without these.
+    `fields` are those of a struct, which have no layout.
+
+    `layout` has what else decides a file's values: ids, nullability and defaults of nested fields,
+    its own default, its names in files without field ids. It's empty for a column of a plain type
+    without these.
     """
 
     field_id: int
@@ -25,6 +28,7 @@ class ColumnFacts(Struct, frozen=True):
     type: str
     required: bool
     layout: str = ""
+    fields: tuple[ColumnFacts, ...] = ()
 
 
 class TableFacts(Struct, frozen=True, dict=True):
@@ -56,6 +60,31 @@ class TableFacts(Struct, frozen=True, dict=True):
     def column(self, name: str) -> ColumnFacts | None:
         """The first of them: there is one, or none, but in tables that others have made."""
         return next(iter(self.named(name)), None)
+
+    def path(self, name: str) -> tuple[ColumnFacts, ...]:
+        """The columns that lead to the one of that name, which may be a struct's field (`a.b.c`).
+
+        Empty if there is none. A column's own name comes first, even if there are dots in it.
+        """
+        own = self.column(name)
+        if own is not None or "." not in name:
+            return () if own is None else (own,)
+        found: list[ColumnFacts] = []
+        within = self.columns
+        for part in name.split("."):
+            known = next((one for one in within if one.name == part), None)
+            if known is None:
+                return ()
+            found.append(known)
+            within = known.fields
+        return tuple(found)
+
+    def field(self, name: str) -> ColumnFacts | None:
+        """The last of them, under its full name."""
+        found = self.path(name)
+        if len(found) < 2:
+            return found[0] if found else None
+        return replace(found[-1], name=name)
 
     def layouts(self, field_ids: Collection[int]) -> tuple[tuple[int, str, str], ...]:
         """What decides these columns' values, beside the files: their ids, types and layouts."""

@@ -18,7 +18,7 @@ _DIGITS = {"int": 10, "bigint": 20}
 _DOUBLE_DIGITS = 15
 _AVERAGE_DIGITS = 4
 """An average of decimals has so many more than they have, all of them behind the point."""
-_KEPT_SCALE = 6
+_KEPT_SCALE, DECIMAL_DIGITS = 6, 38
 """Spark's `DecimalType.MINIMUM_ADJUSTED_SCALE`."""
 _WIDENED = frozenset(
     {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double")}
@@ -39,6 +39,7 @@ OPERATORS = (
     | {
         *("+", "-", "*", "/", "div", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
         *("substring", "concat", "date_trunc", "trunc", "cast", "grouping", "grouping_id"),
+        "only_value",
     }
 )
 AGGREGATES = frozenset(
@@ -139,10 +140,7 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
     if not (is_numeric(left) and is_numeric(right)):
         return None
     if op == "/":
-        floating = {left, right} & {"float", "double"} or not (
-            decimal_parts(left) or decimal_parts(right)
-        )
-        return "double" if floating else None
+        return _quotient(left, right)
     if op == "div":
         return "bigint" if {left, right} <= set(EXACT) else None
     if "double" in (left, right) or ("float" in (left, right) and left != right):
@@ -158,6 +156,17 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
         return _computed_decimal(a[0] + b[0] + 1, a[1] + b[1])
     scale = max(a[1], b[1])
     return _computed_decimal(max(a[0] - a[1], b[0] - b[1]) + scale + 1, scale)
+
+
+def _quotient(left: str | None, right: str | None) -> str | None:
+    """The type of a quotient: a decimal's has six digits behind the point, or more if 38 allow."""
+    a, b = as_decimal(left), as_decimal(right)
+    if a is None or b is None or not (decimal_parts(left) or decimal_parts(right)):
+        return "double"
+    whole, scale = a[0] - a[1] + b[1], max(_KEPT_SCALE, a[1] + b[0] + 1)
+    if whole + scale <= DECIMAL_DIGITS:
+        return decimal_type(whole + scale, scale)
+    return decimal_type(DECIMAL_DIGITS, max(DECIMAL_DIGITS - whole, _KEPT_SCALE))
 
 
 def _computed_decimal(precision: int, scale: int) -> str | None:

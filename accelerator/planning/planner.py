@@ -21,14 +21,14 @@ from accelerator.engines.session_settings import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.planning.candidates.search import CubeSearch, FoundPlan, Names
 from accelerator.planning.context import PlanContext, PlannerServices, Stored
-from accelerator.planning.plan_template import PlanTemplate
-from accelerator.planning.plans import CoverPlan, Leaf, PlainPlan, Plan
+from accelerator.planning.plan_template import BlockTemplate, PlanTemplate
+from accelerator.planning.plans import CoverPlan, Leaf, PlainPlan, Plan, RowsPlan
 from accelerator.store import CubeRecord, Store
 from cubes.definition import CubeDefinition
 from rewrite.ir.block import Block
 from rewrite.parse.parse import parse, unparsed
 from rewrite.parse.statement_shape import StatementShape, parametrised, shape_of
-from rewrite.reason import Declined
+from rewrite.reason import Declined, DeclinedError
 
 _LEFT_S = 300.0
 """How long what DuckDB couldn't read or hold is left to Spark without being tried again."""
@@ -37,7 +37,7 @@ _TREES_MAX = 16
 
 
 class _PlannedShape(Struct, frozen=True):
-    """A shape that cubes have answered; `free` constants are parameters, None until one asked."""
+    """A shape answered in process; its `free` constants are parameters, None until one asked."""
 
     free: tuple[int, ...] | None = None
 
@@ -64,7 +64,7 @@ class Planner:
         self._plans: Recent[Plan] = by_text()
         self._forms: Recent[_PlannedShape] = by_text()
         self._shaped: Recent[Names] = by_text()
-        self._templates: Recent[PlanTemplate] = by_text()
+        self._templates: Recent[PlanTemplate | BlockTemplate] = by_text()
         self._parsed: Recent[bool] = by_text()
         self._left: Recent[tuple[Declined, float]] = Recent()
 
@@ -150,8 +150,9 @@ class Planner:
             if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
                 declined = Declined("parse_failed", "Spark's own parser refuses the statement.")
                 found = FoundPlan(PlainPlan(declined), found.names)
-            if shape is not None and isinstance(found.plan, CoverPlan):
-                self._learn(shape, _PlannedShape() if form is None else _PlannedShape(()), scene)
+            is_known = form is not None and form.free is not None
+            if shape is not None and isinstance(found.plan, CoverPlan | RowsPlan) and not is_known:
+                self._learn(shape, _PlannedShape(None if form is None else ()), scene)
         self._names.put(sql, found.names)
         if tree is not None:
             self._trees.put(sql, tree)
@@ -184,33 +185,58 @@ class Planner:
     def _by_shape(
         self, shape: StatementShape, form: _PlannedShape, scene: PlanContext
     ) -> FoundPlan | None:
-        """The plan by the shape's template, which is made when a second statement asks."""
+        """The plan by the shape's template, which is made when a second statement asks.
+
+        So it is for each set of constants that aren't parameters.
+        """
         if form.free == ():
             return None
         if form.free is not None:
             name = (shape.key, form.fixed(shape))
             names = self._shaped.get(name)
-            key = self._key(name, names, scene)
+            if names is None:
+                self._shaped.put(name, ())
+                return None
+            key = self._key(name, names, scene) if names else None
             template = self._templates.get(key) if key is not None else None
-            if template is not None and names is not None:
-                return FoundPlan(template.filled(shape.constants), names)
+            if template is not None:
+                return self._by_template(template, names, shape, scene)
         return self._new_template(shape, scene)
 
     def _new_template(self, shape: StatementShape, scene: PlanContext) -> FoundPlan | None:
         read = parametrised(shape)
-        found = self._search.plan_shape(read[0], scene) if read is not None else None
-        if read is None or found is None or not isinstance(found.plan, CoverPlan):
+        bound = self._search.bind_shape(read[0], scene) if read is not None else None
+        if read is None or bound is None:
             return None
-        form = _PlannedShape(read[1])
+        form, (block, names) = _PlannedShape(read[1]), bound
         name = (shape.key, form.fixed(shape))
-        key = self._key(name, found.names, scene)
+        key = self._key(name, names, scene)
         if key is None:
             return None
-        template = PlanTemplate.of(found.plan)
+        plan = self._search.plan_shape(block, scene)
+        template = BlockTemplate(block) if plan is None else PlanTemplate.of(plan)
         self._templates.put(key, template)
-        self._shaped.put(name, found.names)
+        self._shaped.put(name, names)
         self._learn(shape, form, scene)
-        return FoundPlan(template.filled(shape.constants), found.names)
+        return self._by_template(template, names, shape, scene)
+
+    def _by_template(
+        self,
+        template: PlanTemplate | BlockTemplate,
+        names: Names,
+        shape: StatementShape,
+        scene: PlanContext,
+    ) -> FoundPlan | None:
+        """The plan of the statement; None if it has to be planned by itself."""
+        zone = scene.settings.get("time_zone")
+        try:
+            if isinstance(template, PlanTemplate):
+                return FoundPlan(template.filled(shape.constants, zone), names)
+            block = template.filled(shape.constants, zone)
+        except DeclinedError:
+            return None
+        found = self._search.plan_block(block, names, scene)
+        return None if isinstance(found.plan, PlainPlan) else found
 
     def bind(self, sql: str) -> tuple[Block, Pin]:
         """The normal form of a SELECT and the pin that it was bound under."""

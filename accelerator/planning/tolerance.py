@@ -10,10 +10,13 @@ from collections.abc import Iterable
 
 from accelerator.iceberg import PinnedTable
 from accelerator.planning.plans import Doubt, Leaf, Plan
+from rewrite.functions.aggregates import exact_names
 from rewrite.ir.expr import Aggregate, Column, Expr, walk
 from rewrite.types import FLOATING, averages_as_double, decimal_parts
 
-_EXACT = frozenset({"min", "max", "count", "count_if", "bool_and", "bool_or"})
+_EXACT = frozenset({"min", "max", "count", "count_if", "bool_and", "bool_or"}) | exact_names()
+_IN_DOUBLES = frozenset({"corr", "stddev", "stddev_pop", "var_pop", "var_samp"})
+"""Functions that add numbers of any type as doubles, of which some are fractions."""
 _EXACT_IN_DOUBLE = 2**53
 """Whole numbers up to it are added in DOUBLE without rounding, in whatever order."""
 
@@ -67,4 +70,6 @@ def _rests_on_digits(leaf: Leaf, expr: Expr) -> bool:
 def _adds_floats(call: Aggregate) -> bool:
     if call.function in _EXACT:
         return False
+    if call.function in _IN_DOUBLES:
+        return True
     return not call.args or any(arg.type in FLOATING or arg.type is None for arg in call.args[:1])

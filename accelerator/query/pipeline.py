@@ -187,7 +187,8 @@ class Queries:
             with suppress(AcceleratorError):
                 rows = self.explainer.why_not(Query(sql, sql), sql)
                 instead = next((row["ddl"] for row in rows if row["ddl"]), None)
-                why = f"{rows[0]['code']}: {rows[0]['reason']}"
+                if why is None or isinstance(plan, PlainPlan):  # else it failed while it ran
+                    why = f"{rows[0]['code']}: {rows[0]['reason']}"
         elif why is None:
             why, instead = _OTHER, _INSTEAD.get(first_word(sql).text, _WITHOUT_SPARK)
         hint = error.hint if why is None else f"{error.hint}{ASKED_SINCE}{why}"

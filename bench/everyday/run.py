@@ -29,6 +29,7 @@ from bench.everywhere_tables import made, raw_duckdb, turned
 from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
+from tests.rewrite.functions import in_process as grid
 
 _LOG = Path("build/everyday.log")
 Systems = Mapping[str, System]
@@ -73,6 +74,12 @@ def _measure(
         )
         requests.write(catalog, requests.rows_beside(options.rows), tell)
         catalog.close()
+    with (
+        steps.step("Compare the functions' grid with plain Spark's record"),
+        grid.database() as grids,
+    ):
+        report.figures["functions_proven"] = len(grid.names())
+        report.figures["grid_differences"] = grid.differences(grids)
     wanted = [statement for statement in statements() if statement.kind in only]
     outcomes: list[Outcome] = []
     with noise_into(_LOG), ExitStack() as stack:

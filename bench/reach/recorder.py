@@ -252,13 +252,14 @@ def _tools(tree: Path) -> list[tuple[str, str]]:
 
 def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
     """Returns a function that asks one statement of Trino's, by metadata or by a plan."""
+    from accelerator.gateway import catalog
     from accelerator.gateway.access.grants import UserAccess
-    from accelerator.gateway.catalog import GatewayFacts, Metadata
     from accelerator.gateway.trino.requests import nodes
     from accelerator.gateway.trino.requests.parse import request
     from rewrite.client import ClientContext
 
-    metadata = Metadata(session.services.lake, version="476")
+    metadata = catalog.Metadata(session.services.lake, version="476")
+    facts = vars(catalog).get("GatewayFacts") or vars(catalog)["Given"]  # its name till 118c97ea
     capable = frozenset(("PARAMETRIC_DATETIME",))
     asks = nodes.ClientSession(user="ann", catalog="lake", schema="ssb", capabilities=capable)
     client = ClientContext(
@@ -275,7 +276,7 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
                 asked = nodes.RunStatement(asked.sql)
             if isinstance(asked, nodes.OfSession):
                 return {"by": "metadata"}
-            if metadata.answer(asked, asks, sees, GatewayFacts(), lambda _full: None) is not None:
+            if metadata.answer(asked, asks, sees, facts(), lambda _full: None) is not None:
                 return {"by": "metadata"}
             if not isinstance(asked, nodes.RunStatement):
                 return {"by": "refused", "code": type(asked).__name__}

@@ -2,7 +2,8 @@
 
 The match of a block with the cube that it is: the states that raw rows give, and how they're
 finished; of a block of rows there are none. It holds whatever of the fact's rows are read, if
-these are all that pass.
+these are all that pass. Row aggregates have no state: they're computed whole where the rows are
+grouped, which gives one cell for each group.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from msgspec.structs import replace
 from cubes.definition import CubeDefinition, CubeTable, define
 from cubes.match.match import match
 from cubes.match.occurrence_view import translated
-from cubes.match_result import Final, Match, StateSlot
+from cubes.match_result import WHOLE_SLOT, Final, Match, StateSlot
+from cubes.measures import WHOLE, Measure
 from rewrite.errors import DefinitionError
 from rewrite.facts import At
+from rewrite.functions.aggregates import ROW_AGGREGATES
 from rewrite.ir.block import Block, Output
-from rewrite.ir.expr import NULL, Aggregate, Call
+from rewrite.ir.expr import NULL, Aggregate, Call, Expr, transform
 from rewrite.reason import Declined
 
 
@@ -25,6 +28,14 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
 
     Declined where an aggregate has no state, or a key no type.
     """
+    name = "itself", fact
+    if name not in block.apart:
+        block.apart[name] = _itself(block, fact)
+    found: tuple[CubeDefinition, Match] | Declined = block.apart[name]
+    return found
+
+
+def _itself(block: Block, fact: int) -> tuple[CubeDefinition, Match] | Declined:
     if fact in block.null_supplied:
         return Declined("fact_null_supplying")
     if block.rows:
@@ -33,9 +44,12 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
         return CubeDefinition(tables, (), (), (), (), ()), Match(fact, (), (), (), ())
     order = [fact, *(o.index for o in block.occurrences if o.index != fact)]
     to = {old: new for new, old in enumerate(order)}
-    bare = replace(block, conjuncts=())
+    whole = [call for call in block.aggregates if call.function in ROW_AGGREGATES]
+    if whole and block.sets:
+        return Declined("aggregate_unsupported", "An aggregate of rows over grouping sets.")
+    bare = _without_row_aggregates(block) if whole else replace(block, conjuncts=())
     keys = [Output(f"k{i}", None, translated(key, to)) for i, key in enumerate(block.keys)]
-    calls = enumerate(block.aggregates)
+    calls = enumerate(bare.aggregates)
     measures = [Output(f"m{i}", None, translated(call, to)) for i, call in calls]
     occurrences = [replace(block.occurrences[old], index=to[old], at=At()) for old in order]
     edges = [
@@ -63,7 +77,37 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
         return matched
     if matched.needs.bounded:
         return Declined("metadata_lacks", "The bounds of a sum of two columns.")
-    return cube, _counted_by_keys(matched)
+    return cube, _computed_whole(block, matched) if whole else _counted_by_keys(matched)
+
+
+def _without_row_aggregates(block: Block) -> Block:
+    """The block without its predicates, and with NULL in place of each row aggregate."""
+
+    def change(node: Expr) -> Expr | None:
+        return NULL if isinstance(node, Aggregate) and node.function in ROW_AGGREGATES else None
+
+    return replace(
+        block,
+        conjuncts=(),
+        outputs=tuple(replace(one, expr=transform(one.expr, change)) for one in block.outputs),
+        order=tuple(replace(key, expr=transform(key.expr, change)) for key in block.order),
+        having=None if block.having is None else transform(block.having, change),
+    )
+
+
+def _computed_whole(block: Block, matched: Match) -> Match:
+    """Adds row aggregates. Distinct counts are computed whole too, so a group has one cell."""
+    places: dict[StateSlot, int] = {}
+    merged = {final.aggregate: final for final in matched.finals}
+    finals: list[Final] = []
+    for call in block.aggregates:
+        measure: Measure | None = WHOLE
+        own = [StateSlot(WHOLE_SLOT, call, None, NULL, call.type or "")]
+        if call in merged and not (call.distinct and call.function == "count"):
+            measure, own = merged[call].measure, [matched.slots[i] for i in merged[call].slots]
+        held = tuple([places.setdefault(one, len(places)) for one in own])
+        finals.append(Final(call, measure, held))
+    return replace(matched, slots=tuple(places), finals=tuple(finals))
 
 
 def _counted_by_keys(matched: Match) -> Match:

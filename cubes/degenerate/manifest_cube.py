@@ -71,9 +71,10 @@ def manifested(
     if found is not None:
         whole = itself(block) if always and found.code == "may_raise" else found
         return Manifested(*whole, tells=False, raises=True) if isinstance(whole, tuple) else found
-    told = fixed | held
-    cube = _cube(block, told if _grouped(block) <= told else fixed)
-    matched = match(replace(block, conjuncts=()), cube)
+    name = "manifests", frozenset(fixed), frozenset(held)
+    if name not in block.apart:
+        block.apart[name] = _matched(block, fixed, held)
+    cube, matched = block.apart[name]
     if isinstance(matched, Declined):
         declined = Declined("metadata_lacks", matched.detail or matched.sentence)
     elif matched.needs.bounded:
@@ -81,6 +82,14 @@ def manifested(
     else:
         return Manifested(cube, matched)
     return _untold(block, always=always) or declined
+
+
+def _matched(
+    block: Block, fixed: Set[int], held: Set[int]
+) -> tuple[CubeDefinition, Match | Declined]:
+    told = fixed | held
+    cube = _cube(block, told if _grouped(block) <= told else fixed)
+    return cube, match(replace(block, conjuncts=()), cube)
 
 
 def _untold(block: Block, *, always: bool) -> Manifested | None:

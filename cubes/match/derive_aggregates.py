@@ -14,6 +14,7 @@ from cubes.match_result import Final, StateSlot
 from cubes.measures import ROWS, sketch_size
 from cubes.states import STATES
 from rewrite import types
+from rewrite.functions.aggregates import ROW_AGGREGATES
 from rewrite.ir.block import Block
 from rewrite.ir.expr import (
     NULL,
@@ -66,6 +67,8 @@ class Deriver:
         return None if expr is None else canonical(expr, self._find)
 
     def _final(self, aggregate: Aggregate) -> Final:
+        if aggregate.function in ROW_AGGREGATES:
+            raise DeclinedError(_NOT_STORED.code, f"Here: {words(aggregate)}.")
         measure = stored_measure(aggregate)
         if aggregate.distinct and measure is not ROWS and len(aggregate.args) == 1:
             distinct = self._distinct_dimension(aggregate)

@@ -64,7 +64,7 @@ def translated(expr: Expr, inverse: Mapping[int, int]) -> Expr:
     def change(node: Expr) -> Expr | None:
         if isinstance(node, Column):
             occurrence = inverse.get(node.occurrence, _ABSENT + node.occurrence)
-            return Column(occurrence, node.field_id, node.name, node.type)
+            return Column(occurrence, node.field_id, node.name, node.type, node.path)
         return None
 
     return transform(expr, change)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition, Edge, StoredState, state_key
-from cubes.states import STATES, as_rows_have_it
+from cubes.states import STATES, as_rows_have_it, as_spark_groups
 from rewrite.ir.expr import Column, Expr, Literal, columns, transform
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import Dialect, Renderer, duckdb_type, quote, spark_type
@@ -125,11 +125,7 @@ def segments_select(
 def _key(key: Expr, render: Renderer) -> str:
     """Returns a dimension's text; DuckDB keeps -0.0 apart from 0.0 in groups, and Spark doesn't."""
     text = render.text(key)
-    if render.dialect == "spark" or key.type not in FLOATING:
-        return text
-    type_ = duckdb_type(key.type)
-    zero, nan = f"CAST(0 AS {type_})", f"CAST('nan' AS {type_})"
-    return f"(CASE WHEN {text} = 0 THEN {zero} WHEN isnan({text}) THEN {nan} ELSE {text} END)"
+    return text if render.dialect == "spark" else as_spark_groups(text, key.type, "duckdb")
 
 
 def _is_floating(expr: Expr | None) -> bool:
@@ -173,7 +169,10 @@ def _type(type_: str | None, dialect: Dialect) -> str:
 
 def state_sql(state: StoredState, render: Renderer) -> str:
     """The aggregate that computes the state from rows, cast to the type it is stored in."""
-    argument = "1" if state.argument is None else render.text(state.argument)
+    argument = "1"
+    if state.argument is not None:
+        counts = state.kind == "count"
+        argument = render.presence(state.argument) if counts else render.text(state.argument)
     kind = STATES[state.kind]
     if kind.merge in ("MIN", "MAX"):
         argument = as_rows_have_it(argument, state.argument_type, render.dialect)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from sqlglot import exp
 
-from rewrite.bind.functions import FUNCTIONS, OURS
+from rewrite.bind.calls.known_words import FUNCTIONS, GRAMMAR, OURS
 from rewrite.client import SPARK
 from rewrite.identifiers.quoting import unexpanded
 from rewrite.parse.bounds import tree_of
@@ -29,7 +29,13 @@ _OTHERS = (
     *("abs", "ceil", "ceiling", "floor", "greatest", "least", "length", "ltrim", "nullif", "nvl2"),
     *("replace", "round", "rtrim", "sign", "trim", "date_add", "date_sub", "datediff"),
 )
-_KNOWN = frozenset({*FUNCTIONS, *OURS, *_OF_PLACES, *_OF_PEERS, *_OTHERS}) - _ESTIMATES
+_BY_ORDER = frozenset({"any_value", "collect_set", "first", "last", "max_by", "min_by"})
+"""Aggregates that may give the value of any of several rows."""
+_KNOWN = (
+    frozenset({*FUNCTIONS, *GRAMMAR, *OURS, *_OF_PLACES, *_OF_PEERS, *_OTHERS})
+    - _ESTIMATES
+    - _BY_ORDER
+)
 _WITHOUT_WORD = (
     *(exp.Case, exp.Cast, exp.Ceil, exp.Connector, exp.Exists, exp.Extract, exp.Floor, exp.If),
     *(exp.RegexpLike, exp.StrPosition, exp.Substring, exp.Trim, exp.TsOrDsToDate),

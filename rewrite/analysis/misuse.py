@@ -449,6 +449,8 @@ class _Select:
         for item in group.expressions:
             if not isinstance(item, (exp.Column, exp.Literal, exp.Binary, exp.Func)):
                 return None  # GROUP BY ALL, ROLLUP (…) and the like
+            if item.name.lower() == "all":
+                return None  # the word, if no column has the name
             position = _number(item)
             if position is not None and not 1 <= position <= len(self._outputs):
                 return None
@@ -495,6 +497,6 @@ def _columns(node: exp.Expr) -> Iterator[exp.Column]:
     if isinstance(node, exp.Column):
         if not isinstance(node.this, exp.Star):
             yield node
-    elif isinstance(node, _PASSED) and not isinstance(node, exp.Dot):
+    elif isinstance(node, _PASSED) and not isinstance(node, (exp.Dot, exp.AggFunc)):
         for child in node.iter_expressions():
             yield from _columns(child)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from rewrite.bind.functions import aggregate_calls
+from rewrite.bind.calls.known_words import aggregate_calls
 from rewrite.types import literal_number_type
 
 _LOGICAL = (exp.And, exp.Or)

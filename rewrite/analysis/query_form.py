@@ -12,9 +12,9 @@ from typing import cast
 from msgspec import Struct
 from sqlglot import exp
 
+from rewrite.bind.calls.known_words import aggregate_calls
 from rewrite.bind.expressions import bind_condition
-from rewrite.bind.functions import aggregate_calls
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.ir.block import Occurrence
 from rewrite.ir.expr import Expr, conjuncts
 from rewrite.parse.with_definitions import Definitions

@@ -17,7 +17,7 @@ from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from rewrite.bind.functions import OURS
+from rewrite.bind.calls.known_words import OURS
 from rewrite.identifiers.qualified_name import joined
 from rewrite.parse.parse import parse, written_name
 from rewrite.text.source_position import SourcePosition, place_of
@@ -236,6 +236,8 @@ class _Relations:
                 continue
             if not all(_WORD.fullmatch(one.name) for one in parts):
                 continue
+            if parts[-1].name.lower() == "all":
+                continue  # GROUP BY `ALL` is GROUP BY ALL
             found = self._judged(parts, others, qualifiers)
             if found is not None:
                 return found

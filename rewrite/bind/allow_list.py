@@ -16,6 +16,7 @@ _UNIT = frozenset({"unit"})
 _BESIDE: dict[type[exp.Expression], frozenset[str]] = {
     exp.ApproxDistinct: frozenset({"accuracy"}),
     exp.ApproxQuantile: frozenset({"quantile", "accuracy", "weight", "error_tolerance"}),
+    exp.ArraySort: frozenset({"asc", "nulls_first"}),
     exp.Between: frozenset({"low", "high", "symmetric"}),
     exp.Case: frozenset({"ifs", "default"}),
     exp.Cast: frozenset({"to"}),
@@ -24,13 +25,16 @@ _BESIDE: dict[type[exp.Expression], frozenset[str]] = {
     exp.Count: frozenset({"big_int"}),
     exp.DateTrunc: _UNIT,
     exp.Div: _SAFE,
+    exp.DPipe: _SAFE,
     exp.If: frozenset({"true", "false"}),
     exp.In: frozenset({"query", "unnest"}),
     exp.Like: frozenset({"negate"}),
     exp.Literal: frozenset({"is_string"}),
-    exp.Substring: frozenset({"start", "length"}),
+    exp.Quantile: frozenset({"quantile"}),
+    exp.TimestampAdd: _UNIT,
     exp.TimestampTrunc: _UNIT,
     exp.TryCast: frozenset({"to", "safe"}),
+    exp.Trim: frozenset({"position"}),
     exp.TsOrDsToDate: _SAFE,
 }
 """What the binder reads, or declines by itself, beside the operands."""

@@ -13,16 +13,45 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind.allow_list import check_operands, check_read
-from rewrite.bind.functions import AGGREGATE_WORDS, OURS, check_word
-from rewrite.ir.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, columns, has_aggregate
+from rewrite.bind.calls.known_words import AGGREGATE_WORDS, OURS, check_word
+from rewrite.bind.calls.row_aggregates import ROW_CALLS, bind_row_call, filtered
+from rewrite.bind.calls.table_functions import (
+    DAYS_LATER,
+    added,
+    arguments,
+    bind_call,
+    bind_sum,
+    function_of,
+    on_clock,
+    truncated_on_clock,
+)
+from rewrite.bind.names.nested_fields import field_parts
+from rewrite.bind.repeated_operands import check_repeated
+from rewrite.functions.casts import cast_of
+from rewrite.functions.row import SparkFunction
+from rewrite.functions.table import BY_OP
+from rewrite.ir.expr import (
+    NULL,
+    TYPE,
+    UNIT,
+    Aggregate,
+    Call,
+    Expr,
+    Literal,
+    Parameter,
+    columns,
+    has_aggregate,
+)
 from rewrite.ir.literals import (
     cast_literal,
     compared,
+    date_literal,
     date_parameter,
     is_number_within,
     is_written,
     literal_of,
     number_types,
+    time_parameter,
     widened,
 )
 from rewrite.ir.regex_literals import reading_of
@@ -66,7 +95,6 @@ _EXTRACTED = {
     "week": "weekofyear",
 }
 """EXTRACT's fields by the function of the same value; of a second it keeps the fraction."""
-STRINGS: dict[type[exp.Expression], str] = {exp.Upper: "upper", exp.Lower: "lower"}
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Sum: "sum",
     exp.Min: "min",
@@ -150,8 +178,9 @@ def bind(node: exp.Expression, scope: NameScope) -> Expr:
         return _part(DATE_PARTS[kind], bind(inner, scope), scope)
     if kind in TIME_PARTS:
         return _part(TIME_PARTS[kind], bind(node.this, scope), scope)
-    if kind in STRINGS:
-        return _typed(Call(STRINGS[kind], (bind(node.this, scope),), "string"), "string")
+    function = function_of(node)
+    if function is not None:
+        return _of_table(function, node, scope)
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
@@ -182,8 +211,15 @@ def _text(node: exp.Expression | None) -> str:
 def _column(node: exp.Expression, scope: NameScope) -> Expr:
     if isinstance(node.this, exp.Star):
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
-    parts = (node.text("catalog"), node.text("db"), node.text("table"))
+    parts: tuple[str, ...] = (node.text("catalog"), node.text("db"), node.text("table"))
     return scope.column(tuple(part for part in parts if part), node.name)
+
+
+def _field(node: exp.Expression, scope: NameScope) -> Expr:
+    parts = field_parts(node)
+    if parts is None:
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    return scope.column(parts[:-1], parts[-1])
 
 
 def _logical(kind: type[exp.Expression], node: exp.Expression, scope: NameScope) -> Expr:
@@ -200,10 +236,25 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: NameScope)
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
+def _of_table(function: SparkFunction, node: exp.Expression, scope: NameScope) -> Expr:
+    """A function of the table."""
+    check_word(node)
+    unit = node.args.get("unit")
+    if unit is not None and unit.name != "DAY":
+        raise DeclinedError("expression_unsupported", f"The unit of {_text(node)}.")
+    args = [bind(of_date(arg), scope) for arg in arguments(function, node)]
+    return bind_call(function, args, scope.zone)
+
+
 def _of_two(op: str, node: exp.Expression, scope: NameScope) -> Expr:
+    found = bind_sum(op, node, lambda one: bind(one, scope), scope.zone)
+    if found is not None:
+        return found
     left, right = bind(node.this, scope), bind(node.expression, scope)
     if op in types.COMPARISONS:
         return _comparison(op, left, right, scope)
+    if op in DAYS_LATER and left.type == "date" and right.type == "int":
+        return bind_call(BY_OP[DAYS_LATER[op]], [left, right], scope.zone)
     left = left if is_written(node.this) else widened(left, right)
     right = right if is_written(node.expression) else widened(right, left)
     return Call(op, (left, right), types.arithmetic(op, *number_types(left, right)))
@@ -230,10 +281,10 @@ def of_date(node: exp.Expression) -> exp.Expression:
 
 def _part(op: str, argument: Expr, scope: NameScope) -> Call:
     """A part of a date, or of a timestamp where the session's time zone is UTC."""
-    utc = is_utc(scope.zone)
+    utc, argument = is_utc(scope.zone), on_clock(argument, scope.zone)
     if op in types.DATE_PARTS:
         return _typed(Call(op, (as_date(argument, utc=utc),), "int"), "date")
-    known = utc and argument.type in types.TIMESTAMPS
+    known = argument.type == "timestamp_ntz" or (utc and argument.type == "timestamp")
     return Call(op, (argument, UTC), "int") if known else Call(op, (argument,), None)
 
 
@@ -258,8 +309,13 @@ def _grouping(node: exp.Expression, scope: NameScope) -> Expr:
 
 
 def _to_date(node: exp.Expression, scope: NameScope) -> Expr:
-    """Of a date or a timestamp as a cast; of a text it may raise."""
-    argument = as_date(bind(node.this, scope), utc=is_utc(scope.zone))
+    """Casts a date, a timestamp or a text; only the last may raise."""
+    argument = on_clock(bind(node.this, scope), scope.zone)
+    argument = as_date(argument, utc=is_utc(scope.zone))
+    if isinstance(argument, Literal) and argument.type == "string":
+        argument = date_literal(argument.value) or argument
+    elif argument.type == "string":
+        return Call("cast", (argument, Literal("date", TYPE)), "date")
     if argument.type != "date":
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
     return argument
@@ -278,15 +334,25 @@ def _cast(node: exp.Expression, scope: NameScope) -> Expr:
         folded = cast_literal(inner, target, scope.zone)
     elif isinstance(inner, Parameter) and target == "date":
         folded = date_parameter(inner)
+    elif isinstance(inner, Parameter) and inner.type == "string" and target in types.TIMESTAMPS:
+        folded = time_parameter(inner, target)
     if folded is not None:
         return folded
     if inner.type == target:
         return inner
     if (inner.type, target) in _SAFE_CASTS:
         return Call("cast", (inner, Literal(target, "type")), target)
-    if target == "date" and as_date(inner, utc=is_utc(scope.zone)).type == "date":
+    utc = is_utc(scope.zone)
+    if target in ("date", "string"):
+        inner = on_clock(inner, scope.zone)
+    if target == "date" and as_date(inner, utc=utc).type == "date":
         return as_date(inner, utc=True)
-    # CAST and TRY_CAST come out of the parser alike, so only casts that can't fail are taken.
+    cast = None if isinstance(inner, (Literal, Parameter)) else cast_of(inner.type, target)
+    if types.widens(inner.type, target):
+        return Call("cast", (inner, Literal(target, TYPE)), target)
+    if cast is not None and (utc or not cast.zoned) and not (node.args.get("safe") and cast.raises):
+        place = (UTC,) if cast.zoned else ()
+        return Call("cast", (inner, Literal(target, TYPE), *place), target)
     raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.")
 
 
@@ -313,6 +379,7 @@ def _between(node: exp.Expression, scope: NameScope) -> Expr:
     if node.args.get("symmetric"):
         raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
     value = bind(node.this, scope)
+    check_repeated(value)
     low, high = bind(node.args["low"], scope), bind(node.args["high"], scope)
     bounds = (_comparison(">=", value, low, scope), _comparison("<=", value, high, scope))
     return boolean("and", *bounds)
@@ -337,11 +404,14 @@ def _is(node: exp.Expression, scope: NameScope) -> Expr:
 
 def _case(node: exp.Expression, scope: NameScope) -> Expr:
     args: list[Expr] = []
+    operand = None if node.this is None else bind(node.this, scope)
+    if operand is not None:
+        check_repeated(operand, len(node.args["ifs"]))
     for branch in node.args["ifs"]:
-        if node.this is None:
+        if operand is None:
             condition = bind_condition(branch.this, scope)
         else:
-            condition = _comparison("=", bind(node.this, scope), bind(branch.this, scope), scope)
+            condition = _comparison("=", operand, bind(branch.this, scope), scope)
         args += (condition, bind(branch.args["true"], scope))
     default = node.args.get("default")
     return _case_call(args, bind(default, scope) if default is not None else None)
@@ -383,14 +453,6 @@ def _coalesce(node: exp.Expression, scope: NameScope) -> Expr:
     return Call("coalesce", tuple(_widened(a, type_) for a in args), type_)
 
 
-def _substring(node: exp.Expression, scope: NameScope) -> Expr:
-    parts = [node.this, node.args.get("start"), node.args.get("length")]
-    args = tuple(bind(p, scope) for p in parts if p is not None)
-    literal = all(isinstance(a, Literal) and a.type == "int" for a in args[1:])
-    known = literal and args[0].type == "string" and all(int(a.value) > 0 for a in args[1:])  # type: ignore[union-attr]
-    return Call("substring", args, "string" if known else None)
-
-
 def _date_trunc(node: exp.Expression, scope: NameScope) -> Expr:
     unit, written = UNITS.get(node.args["unit"].name.upper()), node.meta.get("unit") or ""
     of_date = isinstance(node, exp.DateTrunc)
@@ -398,18 +460,49 @@ def _date_trunc(node: exp.Expression, scope: NameScope) -> Expr:
         raise DeclinedError("expression_unsupported", f"The unit of {_text(node)}.")
     inner, utc = bind(node.this, scope), is_utc(scope.zone)
     if of_date:
-        return truncated_date(unit, as_date(inner, utc=utc))
+        return truncated_date(unit, as_date(on_clock(inner, scope.zone), utc=utc))
     if utc and inner.type in ("date", *types.TIMESTAMPS):
         return truncated(unit, inner)
-    return Call("date_trunc", (Literal(unit, UNIT), inner), None)
+    found = truncated_on_clock(unit, inner, scope.zone)
+    return found or Call("date_trunc", (Literal(unit, UNIT), inner), None)
 
 
 def _concat(node: exp.Expression, scope: NameScope) -> Expr:
     if not node.args.get("safe"):
         # Literals side by side: 'it''s' is one quote to Spark and none to the parser.
         raise DeclinedError("expression_unsupported", f"Adjacent literals: {_text(node)}.")
-    args = tuple(bind(a, scope) for a in node.expressions)
-    return Call("concat", args, "string" if all(a.type == "string" for a in args) else None)
+    return bind_call(BY_OP["concat"], [bind(a, scope) for a in node.expressions], scope.zone)
+
+
+def _piped(node: exp.Expression, scope: NameScope) -> Expr:
+    """`a || b || c`, which Spark takes as calls within calls."""
+    terms: list[exp.Expression] = []
+    while isinstance(node, exp.DPipe):
+        terms.append(node.expression)
+        node = node.this
+    args = [bind(term, scope) for term in (node, *reversed(terms))]
+    return bind_call(BY_OP["concat"], args, scope.zone)
+
+
+def _nullif(node: exp.Expression, scope: NameScope) -> Expr:
+    """CASE WHEN a = b THEN NULL ELSE a END, as which Spark computes it."""
+    value, other = bind(node.this, scope), bind(node.expression, scope)
+    check_repeated(value)
+    return Call("case", (_comparison("=", value, other, scope), NULL, value), value.type)
+
+
+def _trim(node: exp.Expression, scope: NameScope) -> Expr:
+    """`TRIM(BOTH a FROM b)`."""
+    op = _TRIMMED.get(node.text("position").upper())
+    if op is None:
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    given = [one for one in (node.expression, node.this) if one is not None]
+    return bind_call(BY_OP[op], [bind(one, scope) for one in given], scope.zone)
+
+
+def _timestamp_add(node: exp.Expression, scope: NameScope) -> Expr:
+    at, count = bind(node.this, scope), bind(node.expression, scope)
+    return added(at, node.text("unit").upper(), count, scope.zone)
 
 
 def _like(node: exp.Expression, scope: NameScope) -> Expr:
@@ -440,6 +533,7 @@ def _contains(node: exp.Expression, scope: NameScope) -> Expr:
     return boolean(CONTAINS[type(node)], *args)
 
 
+_TRIMMED = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 CONTAINS: dict[type[exp.Expression], str] = {
     exp.Contains: "contains",
     exp.StartsWith: "startswith",
@@ -452,11 +546,14 @@ def _not(node: exp.Expression, scope: NameScope) -> Expr:
 
 
 def _filter(node: exp.Expression, scope: NameScope) -> Expr:
-    aggregate = bind(node.this, scope)
-    if not isinstance(aggregate, Aggregate) or aggregate.where is not None:
+    found = filtered(bind(node.this, scope), bind_condition(node.expression.this, scope))
+    if found is None:
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
-    where = bind_condition(node.expression.this, scope)
-    return Aggregate(aggregate.function, aggregate.args, aggregate.distinct, where, aggregate.type)
+    return found
+
+
+def _row_call(node: exp.Expression, scope: NameScope) -> Expr:
+    return bind_row_call(node, lambda inner: bind(inner, scope))
 
 
 def _aggregate(node: exp.Expression, scope: NameScope) -> Expr:
@@ -501,6 +598,9 @@ def _by_word(node: exp.Expression, scope: NameScope) -> Expr:
     """What the parser doesn't know: ours, or an aggregate under another of Spark's words."""
     if written_name(node) in OURS:
         return _token_test(node, scope)
+    function = function_of(node)
+    if function is not None:
+        return _of_table(function, node, scope)
     kind = AGGREGATE_WORDS.get(written_name(node) or "")
     arguments = [node.this] if isinstance(node, exp.Any) else node.expressions
     if kind is None or len(arguments) != 1:
@@ -558,6 +658,7 @@ def _never_null(expr: Expr) -> bool:
 _Binder = Callable[[exp.Expression, NameScope], Expr]
 _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Anonymous: _by_word,
+    exp.Dot: _field,
     exp.Any: _by_word,
     exp.Cast: _cast,
     exp.TryCast: _cast,
@@ -568,7 +669,10 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
-    exp.Substring: _substring,
+    exp.DPipe: _piped,
+    exp.Nullif: _nullif,
+    exp.TimestampAdd: _timestamp_add,
+    exp.Trim: _trim,
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _date_trunc,
     exp.Extract: _extract,
@@ -580,13 +684,14 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.ILike: _like,
     exp.RegexpLike: _rlike,
     **dict.fromkeys(CONTAINS, _contains),
+    **dict.fromkeys(ROW_CALLS, _row_call),
     exp.Not: _not,
     exp.Filter: _filter,
     exp.ApproxQuantile: _approx_percentile,
     exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
     exp.Null: lambda _node, _scope: Literal("NULL", "void"),
 }
-_BOUND = frozenset({*BINARY, *DATE_PARTS, *TIME_PARTS, *STRINGS, *_AGGREGATES, *_SPECIAL}) | {
+_BOUND = frozenset({*BINARY, *DATE_PARTS, *TIME_PARTS, *_AGGREGATES, *_SPECIAL}) | {
     *(exp.Column, exp.Paren, exp.Literal, exp.And, exp.Or, exp.Count)
 }
 _SKETCH_ERROR = 0.0082

@@ -6,17 +6,18 @@ Whatever isn't a list of tables under inner, left and semi joins raises `Decline
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from sqlglot import exp
 
+from rewrite.bind.allow_list import check_alias
 from rewrite.bind.expressions import bind, bind_condition, boolean
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope, Visible
 from rewrite.bind.semi_joins import check_met_once
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.identifiers.qualified_name import joined
-from rewrite.ir.block import LeftEdge, Occurrence
+from rewrite.ir.block import LeftEdge, Occurrence, Selection
 from rewrite.ir.expr import Call, Column, Expr, conjuncts, has_aggregate, walk
 from rewrite.ir.timestamps import instant_ms
 from rewrite.reason import DeclinedError
@@ -24,6 +25,7 @@ from rewrite.render.expressions import check_duckdb
 
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 _JOIN_ALLOWED = frozenset({"this", "on", "using", "side", "kind"})
+_SELECTED = frozenset({"expressions", "from_", "joins", "where"})
 _SEMI = "SEMI"
 UNREAD = "acc_unread"
 """The key of a tree's `meta` for what `unread` returns."""
@@ -33,18 +35,15 @@ _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 class From(Struct, frozen=True):
     """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up.
 
-    Semi joins are among the inner ones; what they have joined isn't `visible` to names.
+    Semi joins are among the inner ones; what they have joined isn't `visible` to names. Of a SELECT
+    the tables are among the others, and its columns alone are visible.
     """
 
     tables: tuple[Occurrence, ...]
     left: tuple[LeftEdge, ...]
     inner: tuple[Expr, ...]
     names: ColumnScope
-    visible: tuple[Occurrence, ...]
-
-
-UNREAD = "acc_unread"
-"""The key of a tree's `meta` for what `unread` returns."""
+    visible: tuple[Visible, ...]
 
 
 def unread(tree: exp.Expression) -> Sequence[exp.Expression]:
@@ -53,39 +52,90 @@ def unread(tree: exp.Expression) -> Sequence[exp.Expression]:
     return found
 
 
-def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
+def bind_from(tree: exp.Select, facts: Facts, zone: str | None, first: int = 0) -> From:
     """FROM as one list: Spark joins commas and JOINs alike from left to right.
 
     So in `a, b JOIN c ON …` the ON sees a, unless `spark.sql.ansi.relationPrecedence` is set, under
-    which the planner takes no statement.
+    which the planner takes no statement. Tables are numbered from `first`.
     """
     joins = tree.args.get("joins") or []
     sides = [_side(join, len(joins)) for join in joins]
     nodes = [tree.args["from_"].this, *(join.this for join in joins)]
     if "RIGHT" in sides:
         nodes.reverse()
-    tables = [occurrence_of(index, node, facts, zone) for index, node in enumerate(nodes)]
-    visible = tables[:1]
-    left: list[LeftEdge] = []
-    inner: list[Expr] = []
+    found = _relation(nodes[0], facts, zone, first)
+    tables, visible = [*found.tables], [found.visible]
+    left, inner = [*found.left], [*found.inner]
     hidden: set[Column] = set()
-    for index, (join, side) in enumerate(zip(joins, sides, strict=True), start=1):
-        own = tables[index]
+    for node, join, side in zip(nodes[1:], joins, sides, strict=True):
+        found = _relation(node, facts, zone, first + len(tables))
+        own = found.visible
         if own.alias.lower() in {t.alias.lower() for t in visible}:
             raise DeclinedError("name_ambiguous", "Two tables have one alias.")
-        parts = _condition(join, [*visible, own], hidden, zone)
+        parts = (*_condition(join, [*visible, own], hidden, zone), *found.inner)
+        if side and len(found.tables) > 1:
+            raise DeclinedError("join_unsupported", "A join in a derived table that is joined so.")
+        tables += found.tables
         if side == _SEMI:
-            check_met_once(own, parts, facts)
+            check_met_once(found.tables[0], parts, facts)
         else:
             visible.append(own)
         if side in ("", _SEMI):
             inner += parts
+            left += found.left
         else:
-            left.append(LeftEdge(index, parts))
+            left.append(LeftEdge(found.tables[0].index, parts))
     names = ColumnScope(visible, hidden, zone)
     for one in unread(tree):
         _check_unread(bind(one, names))
     return From(tuple(tables), tuple(left), tuple(inner), names, tuple(visible))
+
+
+class _Relation(Struct, frozen=True):
+    """A relation of FROM: its tables, left joins and conjuncts, and what names find of it."""
+
+    tables: tuple[Occurrence, ...]
+    visible: Visible
+    left: tuple[LeftEdge, ...] = ()
+    inner: tuple[Expr, ...] = ()
+
+
+def _relation(node: exp.Expression, facts: Facts, zone: str | None, first: int) -> _Relation:
+    """A table, or a SELECT of columns and rows of tables (`rules.merge_subqueries.over_rows`)."""
+    select = node.this if isinstance(node, exp.Subquery) else None
+    if not isinstance(select, exp.Select):
+        own = occurrence_of(first, node, facts, zone)
+        return _Relation((own,), own)
+    if any(v and k not in _SELECTED for k, v in select.args.items()) or not node.alias:
+        raise _no_rows()
+    source, where = bind_from(select, facts, zone, first), select.args.get("where")
+    passes = source.inner
+    if where is not None:
+        check_alias(where.this)
+        passes += conjuncts(bind_condition(where.this, source.names))
+    if any(map(has_aggregate, passes)):
+        raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
+    columns = tuple([one for item in select.expressions for one in _selected_columns(item, source)])
+    visible = Selection(node.alias, source.tables, columns)
+    return _Relation(source.tables, visible, source.left, passes)
+
+
+def _selected_columns(item: exp.Expression, source: From) -> Iterator[tuple[str, Column]]:
+    """The columns that an item of a SELECT in FROM shows, by their names."""
+    inner = item.this if isinstance(item, exp.Column) else item
+    if isinstance(inner, exp.Star):
+        if inner is not item or any(inner.args.values()) or len(source.visible) > 1:
+            raise DeclinedError("block_unsupported", "SELECT * EXCEPT, or over a join.")
+        yield from source.visible[0].named_columns
+        return
+    column = bind(item.this if isinstance(item, exp.Alias) else item, source.names)
+    if not isinstance(column, Column) or column.path:
+        raise _no_rows()
+    yield item.alias_or_name, column
+
+
+def _no_rows() -> DeclinedError:
+    return DeclinedError("block_unsupported", "A derived table of rows that aren't grouped.")
 
 
 def _check_unread(expr: Expr) -> None:
@@ -114,7 +164,7 @@ def _side(join: exp.Expression, joins: int) -> str:
 
 
 def _condition(
-    join: exp.Expression, tables: list[Occurrence], hidden: set[Column], zone: str | None
+    join: exp.Expression, tables: list[Visible], hidden: set[Column], zone: str | None
 ) -> tuple[Expr, ...]:
     """The conjuncts of ON or USING; what USING hides is added to `hidden`."""
     using, condition = join.args.get("using"), join.args.get("on")
@@ -126,13 +176,15 @@ def _condition(
     return tuple(boolean("=", earlier, own) for earlier, own in pairs)
 
 
-def _pair(name: str, tables: list[Occurrence], hidden: set[Column]) -> tuple[Expr, Column]:
+def _pair(name: str, tables: list[Visible], hidden: set[Column]) -> tuple[Expr, Column]:
     """The two columns of a name in USING. The joined table's own is then seen only by its path.
 
     The bare name is the other one, which an inner or left join never pads.
     """
     earlier = ColumnScope(tables[:-1], hidden).column((), name)
     own = ColumnScope(tables[-1:]).column((), name)
+    if sum(column == own for _, column in tables[-1].named_columns) > 1:
+        raise DeclinedError("join_unsupported", f"USING ({name}) of a column with two names.")
     return earlier, own
 
 

@@ -13,7 +13,17 @@ from typing import NamedTuple, cast
 
 from sqlglot import exp
 
-from rewrite.ir.expr import Call, Expr, Literal, has_aggregate, transform, walk
+from rewrite.ir.expr import (
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    children,
+    has_aggregate,
+    transform,
+    walk,
+)
 from rewrite.reason import DeclinedError
 
 _SETS_MAX = 64
@@ -54,6 +64,42 @@ def grouping_of(group: exp.Group, key: Callable[[exp.Expression], Expr]) -> Grou
         return _grouping(_behind(group.expressions, behind, bound))
     each = [_sets(item, bound) for item in group.expressions]
     return _grouping([_joined(one) for one in product(*each)])
+
+
+def is_all(group: exp.Group) -> bool:
+    """Decides whether it's GROUP BY ALL, and nothing else."""
+    others = any(value for name, value in group.args.items() if name != "all")
+    return (group.args.get("all") is True and not others) or is_name_all(group)
+
+
+def is_name_all(group: exp.Group) -> bool:
+    """Decides whether ALL is a name here; if no column has it, Spark takes it for the word."""
+    if [name for name, value in group.args.items() if value] != ["expressions"]:
+        return False
+    (key, *more) = group.expressions
+    bare = key.unnest()
+    return (
+        not more and isinstance(bare, exp.Column) and bare.sql("spark").strip("`").lower() == "all"
+    )
+
+
+def grouping_of_all(outputs: Sequence[Expr]) -> Grouping:
+    """Returns the keys of GROUP BY ALL: the outputs without an aggregate in them.
+
+    A constant is a key, too: over no rows it gives no group. Without a key all rows are one group.
+    DeclinedError if there's a column outside of the aggregates then, for which Spark raises.
+    """
+    keys = tuple(dict.fromkeys(one for one in outputs if not has_aggregate(one)))
+    if not keys and any(_is_beside_aggregates(one) for one in outputs):
+        raise DeclinedError("block_unsupported", "GROUP BY ALL without a key.")
+    return Grouping(keys)
+
+
+def _is_beside_aggregates(expr: Expr) -> bool:
+    """Decides whether a column appears outside of the aggregates."""
+    if isinstance(expr, Aggregate):
+        return False
+    return isinstance(expr, Column) or any(map(_is_beside_aggregates, children(expr)))
 
 
 def resolve_sets(expr: Expr, grouping: Grouping) -> Expr:

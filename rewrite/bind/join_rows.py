@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from rewrite.bind.calls.known_words import has_aggregate_call
 from rewrite.bind.from_clause import From, bind_from
-from rewrite.bind.functions import has_aggregate_call
-from rewrite.bind.name_scopes import OutputNames
+from rewrite.bind.names.scopes import OutputNames
 from rewrite.bind.null_folding import check_constants, check_folded
 from rewrite.bind.select import (
     bind_block,
@@ -85,7 +85,7 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
         rows=True,
     )
     check_folded(block.tested, [k.expr for k in order if block.limit is not None])
-    check_constants(block.results)
+    check_constants(block.results, block.tested)
     return block
 
 

@@ -12,8 +12,8 @@ from typing import cast
 
 from sqlglot import exp
 
+from rewrite.bind.calls.known_words import is_aggregate
 from rewrite.bind.expressions import NameScope, bind
-from rewrite.bind.functions import is_aggregate
 from rewrite.ir.expr import Literal
 from rewrite.ir.literals import computed
 from rewrite.reason import DeclinedError

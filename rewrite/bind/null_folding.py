@@ -13,6 +13,7 @@ from decimal import Context, Decimal, InvalidOperation
 from enum import Enum, auto
 
 from rewrite import types
+from rewrite.functions import table as functions
 from rewrite.ir.expr import (
     Aggregate,
     Call,
@@ -74,16 +75,22 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
         stack += [(leaf, place) for leaf in leaves]
 
 
-def check_constants(computed: Iterable[Expr]) -> None:
+def check_constants(computed: Iterable[Expr], tested: Iterable[Expr] = ()) -> None:
     """DeclinedError if Spark may raise while it computes constants.
 
     Its ConstantFolding does so before it reads a row. A plan of ours may never compute them: where
-    no row passes, or where a FILTER became a CASE, whose constants Spark leaves for the rows.
+    no row passes, or where a FILTER became a CASE, whose constants Spark leaves for the rows. Of
+    the conditions only functions are looked at: operators of constants decline in planning.
     """
-    for expr in computed:
-        for node in walk(expr):
-            if isinstance(node, Call) and _may_raise_folded(node):
-                raise DeclinedError("may_raise", "Spark computes its constants before any row.")
+    nodes = [node for expr in computed for node in walk(expr)]
+    nodes += [
+        node
+        for expr in tested
+        for node in walk(expr)
+        if isinstance(node, Call) and node.op in functions.RAISING
+    ]
+    if any(isinstance(node, Call) and _may_raise_folded(node) for node in nodes):
+        raise DeclinedError("may_raise", "Spark computes its constants before any row.")
 
 
 def _may_raise_folded(call: Call) -> bool:
@@ -93,6 +100,8 @@ def _may_raise_folded(call: Call) -> bool:
         spared = call.type == "string" or call.args[0].type == "void"
     elif call.op in ("/", "div", "%"):
         spared = _is_nonzero(call.args[1])
+    elif call.op in functions.RAISING:
+        spared = False
     else:
         spared = call.op not in RAISING or not types.is_numeric(call.type)
     return not spared and _is_constant(call) and not raises_nothing(call, lambda _: None)

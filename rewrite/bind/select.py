@@ -12,20 +12,30 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from rewrite.bind.allow_list import check_alias, check_structure
+from rewrite.bind.calls.known_words import is_aggregate, may_aggregate
+from rewrite.bind.calls.table_functions import DAYS_LATER
 from rewrite.bind.exists_to_count import counted
 from rewrite.bind.expressions import bind, bind_condition
 from rewrite.bind.from_clause import From, bind_from, occurrence_of
-from rewrite.bind.functions import is_aggregate, may_aggregate
-from rewrite.bind.grouping import Grouping, grouping_of, resolve_sets
+from rewrite.bind.grouping import (
+    Grouping,
+    grouping_of,
+    grouping_of_all,
+    is_all,
+    is_name_all,
+    resolve_sets,
+)
 from rewrite.bind.key_constants import check_key_constants
-from rewrite.bind.name_scopes import AliasNames, ColumnScope, OutputNames
+from rewrite.bind.names.nested_fields import with_field_names
+from rewrite.bind.names.output_name import output_name
+from rewrite.bind.names.scopes import AliasNames, ColumnScope, OutputNames
 from rewrite.bind.null_folding import check_constants, check_folded
-from rewrite.bind.output_name import output_name
 from rewrite.bind.semi_joins import bind_semi, right_side, semi_terms
 from rewrite.facts import Facts
 from rewrite.ir.block import Block, Occurrence, Output, SortKey
 from rewrite.ir.expr import (
     Aggregate,
+    Call,
     Column,
     Expr,
     children,
@@ -33,6 +43,7 @@ from rewrite.ir.expr import (
     conjuncts,
     has_aggregate,
     occurrences,
+    walk,
 )
 from rewrite.reason import DeclinedError
 
@@ -92,7 +103,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         sets=grouping.sets,
     )
     check_folded(block.tested, (*block.keys, *block.aggregates))
-    check_constants((*block.keys, *block.results))
+    check_constants((*block.keys, *block.results), block.tested)
     return block
 
 
@@ -132,7 +143,8 @@ def _having(
     bound = bind_condition(having.this, scope, void=True)
     if order is not None and _needs_more(bound, outputs):
         shown = {*keys, *(output.expr for output in outputs)}
-        found = (bind(column, scope) for column in order.find_all(exp.Column))
+        first = scope.outputs_first()
+        found = (bind(column, first) for column in order.find_all(exp.Column))
         if may_aggregate(order) or any(isinstance(c, Column) and c not in shown for c in found):
             raise DeclinedError("block_unsupported", "HAVING and ORDER BY by what no output is.")
     return bound
@@ -186,8 +198,19 @@ def bind_output(item: exp.Expression, names: ColumnScope) -> Output:
         isinstance(getattr(inner, "this", None), exp.Star) and isinstance(inner, exp.Column)
     ):
         raise DeclinedError("block_unsupported", "SELECT *.")
-    alias = item.alias if isinstance(item, exp.Alias) else None
-    return Output(alias or output_name(inner), alias, bind(inner, names))
+    expr = bind(inner, names)
+    if isinstance(item, exp.Alias):
+        return Output(item.alias or name_of(inner, expr), item.alias, expr)
+    called = with_field_names(inner, lambda parts: names.column(parts[:-1], parts[-1]))
+    return Output(name_of(called, expr), None, expr)
+
+
+def name_of(node: exp.Expression, expr: Expr) -> str | None:
+    """Spark's name of an output without an alias; it names `d + 3` by the type of d."""
+    sums = node.find(exp.Add, exp.Sub) is not None
+    if sums and any(isinstance(one, Call) and one.op in DAYS_LATER.values() for one in walk(expr)):
+        return None
+    return output_name(node)
 
 
 def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr | None]:
@@ -224,7 +247,17 @@ def _grouping(
             raise DeclinedError("no_aggregate")
         return Grouping(()), False
     scope = AliasNames(names, output_aliases(outputs))
+    if is_all(group) and not (is_name_all(group) and scope.names_something("all")):
+        _check_not_named_all(scope)
+        grouping = grouping_of_all(tuple(o.expr for o in outputs))
+        return grouping, bool(grouping.keys)
     return grouping_of(group, lambda item: _position(item, outputs) or bind(item, scope)), True
+
+
+def _check_not_named_all(scope: AliasNames) -> None:
+    """Declines GROUP BY ALL and ORDER BY ALL if ALL is a name: Spark looks for that first."""
+    if scope.names_something("all"):
+        raise DeclinedError("name_ambiguous", "A column or an output is called all.")
 
 
 def _position(node: exp.Expression, outputs: tuple[Output, ...]) -> Expr | None:
@@ -257,24 +290,34 @@ def bind_order(
     if order is None:
         return ()
     check_structure(order)
-    keys = []
+    keys: list[SortKey] = []
     for item in order.expressions:
         if not isinstance(item, exp.Ordered):
             raise DeclinedError("block_unsupported", "ORDER BY with options.")
         check_structure(item)
+        if _is_order_by_all(order):
+            _check_not_named_all(scope)
+            keys += (_sort_key(item, output.expr) for output in outputs)
+            continue
         expr = _position(item.this, outputs)
         if expr is None:
-            expr = bind(item.this, scope)
+            # Beside an aggregate Spark takes the names for columns, or fails.
+            expr = bind(item.this, scope if may_aggregate(item.this) else scope.outputs_first())
             if tree.args.get("distinct") is not None:
                 _check_columns_of_distinct(item.this, scope, outputs)
-        descending = bool(item.args.get("desc"))
-        nulls_first = item.args.get("nulls_first")
-        keys.append(
-            SortKey(
-                expr, descending, (not descending) if nulls_first is None else bool(nulls_first)
-            )
-        )
+        keys.append(_sort_key(item, expr))
     return tuple(keys)
+
+
+def _sort_key(item: exp.Ordered, expr: Expr) -> SortKey:
+    descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
+    return SortKey(expr, descending, not descending if nulls_first is None else bool(nulls_first))
+
+
+def _is_order_by_all(order: exp.Expression) -> bool:
+    """Decides whether ALL is the one sort key; Spark then sorts by all outputs."""
+    (first, *more) = order.expressions
+    return not more and isinstance(first.this, exp.Var) and first.this.name.upper() == "ALL"
 
 
 def _check_columns_of_distinct(
@@ -288,7 +331,9 @@ def _check_columns_of_distinct(
     bare = {o.expr for o in outputs if o.alias is None and isinstance(o.expr, Column)}
     for named in node.find_all(exp.Column):
         by_alias = not named.table and named.name.lower() in aliases
-        if not by_alias and bind(named, scope) not in bare:
+        found = None if by_alias else bind(named, scope)
+        is_field = isinstance(found, Column) and found.path and named.table
+        if not by_alias and (is_field or found not in bare):
             raise DeclinedError("block_unsupported", "ORDER BY what DISTINCT has left out.")
     if may_aggregate(node):
         raise DeclinedError("block_unsupported", "ORDER BY an aggregate over DISTINCT.")

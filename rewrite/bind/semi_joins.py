@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rewrite.bind.allow_list import check_alias
 from rewrite.bind.expressions import bind, bind_condition, boolean
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.facts import Facts
 from rewrite.ir.block import Occurrence, equal_columns
 from rewrite.ir.expr import Column, Expr, Literal, conjuncts, occurrences

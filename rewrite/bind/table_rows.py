@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from rewrite.bind.allow_list import check_alias
+from rewrite.bind.calls.known_words import has_aggregate_call
 from rewrite.bind.expressions import bind_condition
 from rewrite.bind.from_clause import From, bind_from
-from rewrite.bind.functions import has_aggregate_call
-from rewrite.bind.name_scopes import OutputNames
-from rewrite.bind.null_folding import check_folded
+from rewrite.bind.names.scopes import OutputNames, Visible
+from rewrite.bind.null_folding import check_constants, check_folded
 from rewrite.bind.select import (
     LIMIT_MAX,
     bind_limit,
@@ -24,8 +24,8 @@ from rewrite.bind.select import (
     whole_number,
 )
 from rewrite.facts import Facts
-from rewrite.ir.block import Occurrence, Output
-from rewrite.ir.expr import Column, conjuncts, has_aggregate
+from rewrite.ir.block import Output
+from rewrite.ir.expr import conjuncts, has_aggregate
 from rewrite.ir.row_block import RowBlock
 from rewrite.reason import DeclinedError
 
@@ -51,26 +51,31 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
     if not isinstance(tree, exp.Select) or not selects_rows(tree):
         raise DeclinedError("block_unsupported")
     source = bind_from(tree, facts, zone)
+    if len(source.tables) > 1:
+        raise DeclinedError("block_unsupported", "A join in a derived table of rows.")
     names = source.names
     where = tree.args.get("where")
     if where is not None:
         check_alias(where.this)
-    conditions = () if where is None else conjuncts(bind_condition(where.this, names))
+    conditions = source.inner
+    if where is not None:
+        conditions += conjuncts(bind_condition(where.this, names))
     outputs = tuple(o for item in tree.expressions for o in _outputs(item, source))
     over = OutputNames(names, output_aliases(outputs))
     order = bind_order(tree, over, outputs)
-    exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
-    if any(has_aggregate(e) for e in exprs):
+    computed = (*(o.expr for o in outputs), *(k.expr for k in order))
+    if any(has_aggregate(e) for e in (*conditions, *computed)):
         raise DeclinedError("block_unsupported", "An aggregate among rows.")
     limit, offset = bind_limit(tree), _offset(tree)
     check_folded(conditions, [k.expr for k in order if limit is not None])
+    check_constants(computed, conditions)
     if (limit or 0) + offset > LIMIT_MAX:  # Spark raises for it
         raise DeclinedError("block_unsupported", "LIMIT and OFFSET beyond an int.")
     return RowBlock(source.tables[0], conditions, outputs, order, limit, offset)
 
 
 def _outputs(item: exp.Expression, source: From) -> Iterator[Output]:
-    table = source.tables[0]
+    (table,) = source.visible
     if isinstance(item, exp.Star):
         if any(item.args.values()):
             raise DeclinedError("block_unsupported", "SELECT * EXCEPT.")
@@ -86,11 +91,10 @@ def _outputs(item: exp.Expression, source: From) -> Iterator[Output]:
         yield bind_output(item, source.names)
 
 
-def all_outputs(table: Occurrence) -> Iterator[Output]:
+def all_outputs(table: Visible) -> Iterator[Output]:
     """Yields each column of the table as an output."""
-    for facts in table.table.columns:
-        column = Column(table.index, facts.field_id, facts.name, facts.type)
-        yield Output(facts.name, None, column)
+    for name, column in table.named_columns:
+        yield Output(name, None, column)
 
 
 def _offset(tree: exp.Select) -> int:

@@ -72,7 +72,7 @@ def spark(
         if isinstance(operand, str):
             place.replace(exp.Literal.string(operand))
             continue
-        loose = isinstance(operand, _LOOSE) and not isinstance(place.parent, _CLOSED)
+        loose = isinstance(operand, LOOSE) and not isinstance(place.parent, _CLOSED)
         place.replace(exp.paren(operand.copy()) if loose else operand.copy())
     found = cast(exp.Expression, root.this.pop())
     return with_kind(found, kind, zone)
@@ -130,5 +130,5 @@ _MARK = "acc_call_"
 """Before the name of a function, so that the parser writes it as it stands."""
 _READ = frozenset({"CAST", "EXTRACT", "WHEN", "THEN", "ELSE", "AND", "OR", "NOT", "IN", "DECIMAL"})
 """Words before a parenthesis that the parser is to read."""
-_LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Interval)
+LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Interval)
 _CLOSED = (exp.Anonymous, exp.Cast, exp.Paren)

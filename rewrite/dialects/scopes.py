@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlglot import exp
 
+from rewrite.dialects.trino.exact_types import common_type, mark
 from rewrite.dialects.trino.time_zones import Zones
 from rewrite.dialects.value_kinds import (
     ANY_STATE,
@@ -166,8 +168,20 @@ class Scopes:
             path = (node.alias.lower(),) if node.alias else tuple(one.lower() for one in parts)
             return _Source(path, _renamed(node, self._of_table(node, parts, scope.visible)))
         alias = node.alias.lower()
-        found = self._query(node, scope.visible, scope.outer)
+        if isinstance(node, exp.Unnest):
+            found = self._unnested(node, scope)
+        else:
+            found = self._query(node, scope.visible, scope.outer)
         return _Source((alias,) if alias else (), _renamed(node, found))
+
+    def _unnested(self, node: exp.Unnest, scope: _Scope) -> Outputs:
+        """The column of one sequence of times."""
+        for operand in node.expressions:
+            self._expression(operand, scope)
+        [first, *others] = node.expressions
+        if others or not isinstance(first, exp.GenerateSeries):
+            return None
+        return (("", self._meaning(first.args["start"])),)
 
     def _of_table(self, node: exp.Table, parts: tuple[str, ...], visible: _Visible) -> Outputs:
         if len(parts) == 1 and parts[0].lower() in visible:
@@ -176,10 +190,13 @@ class Scopes:
         columns = self._columns((*parts, ANY_STATE) if is_earlier else parts)
         if columns is None:
             return None
-        return tuple(
+        found = [
             (name.lower(), meaning_of_type(type_, has_reals=self._is_trino))
             for name, type_ in columns.items()
-        )
+        ]
+        if is_earlier:  # its columns may have had other digits then
+            found = [(name, replace(one, type=None)) for name, one in found]
+        return tuple(found)
 
     def _starred(self, star: exp.Expr, scope: _Scope) -> Outputs:
         sources = scope.sources
@@ -227,6 +244,8 @@ class Scopes:
         zone = self._zones.of(node) if kind == "moment" else None
         if zone is not None:
             node.meta[ZONE] = zone
+        if self._is_trino:
+            mark(node)
 
     def _meaning(self, node: exp.Expr) -> Meaning:
         inner = node.this if isinstance(node, exp.Alias) else node
@@ -235,10 +254,12 @@ class Scopes:
     def _united(self, meanings: Sequence[Meaning]) -> Meaning:
         """The meaning of a column that is made of several."""
         given = [one for one in meanings if one.kind != "nothing"] or list(meanings)
-        if all(one == given[0] for one in given):
-            return given[0]
+        type_ = common_type(one.type for one in given)
+        alike = _alike(given)
+        if alike is not None:
+            return replace(alike, type=type_)
         kind = self._kinds.common(one.kind for one in given)
-        return Meaning(kind if kind not in _SHAPED else None)
+        return Meaning(kind if kind not in _SHAPED else None, type=type_)
 
     def _united_at(self, node: exp.Expr, meanings: Sequence[Meaning]) -> Meaning:
         """The same for the columns of several queries, which `node` brings together."""
@@ -281,9 +302,9 @@ def _meaning_in(parts: tuple[str, ...], scope: _Scope) -> Meaning | None:
         sources = [one for one in scope.sources if one.path[-cut:] == path]
         meanings = [_field(one, parts[cut + 1 :]) for one in _named(sources, parts[cut])]
         if meanings:
-            return _one(meanings)
+            return _common(meanings)
     meanings = [_field(one, parts[1:]) for one in _named(scope.sources, parts[0])]
-    return _one(meanings) if meanings else None
+    return _common(meanings) if meanings else None
 
 
 def _named(sources: Sequence[_Source], name: str) -> Iterator[Meaning]:
@@ -301,9 +322,17 @@ def _field(meaning: Meaning, path: Sequence[str]) -> Meaning:
     return meaning
 
 
-def _one(meanings: Sequence[Meaning]) -> Meaning:
+def _common(meanings: Sequence[Meaning]) -> Meaning:
+    return _alike(meanings) or _UNKNOWN
+
+
+def _alike(meanings: Sequence[Meaning]) -> Meaning | None:
+    """The meaning that all of these have; with the exact type if all have the same."""
     first = meanings[0]
-    return first if all(one == first for one in meanings) else _UNKNOWN
+    if all(one == first for one in meanings):
+        return first
+    bare = replace(first, type=None)
+    return bare if all(replace(one, type=None) == bare for one in meanings) else None
 
 
 def _renamed(node: exp.Expr, found: Outputs) -> Outputs:

@@ -22,10 +22,11 @@ from rewrite.dialects.client_spark import completed_spark
 from rewrite.dialects.output_names import output_names
 from rewrite.dialects.qualify_names import completed, is_timed, replace_session_functions
 from rewrite.dialects.refusal import has_part, refusal_of, unlisted
-from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, checked_growth
+from rewrite.dialects.rule import LOOSE, Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialects.scopes import ABSENT, BOTH, RESOLVED, Scopes
 from rewrite.dialects.tokens import checked_tokens, hinting_clients
 from rewrite.dialects.trino import allow_list, rules
+from rewrite.dialects.trino.hidden_outputs import ordered_by_outputs
 from rewrite.dialects.trino.syntax_errors import check_words, untranslated
 from rewrite.dialects.trino.time_zones import Zones
 from rewrite.dialects.value_kinds import Columns, Kinds
@@ -263,27 +264,34 @@ class _Translation:
         if self._dialect == TRINO:
             for node in nodes:
                 self._check_alike(node)
-        if self._dialect in _TOTALLED and self._total(nodes):
-            nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
         zoned = self._dialect == TRINO and any(isinstance(one, _ZONED) for one in nodes)
         written = [one.copy() for one in _outputs(self._tree)] if zoned else []
+        if self._dialect in _TOTALLED and self._replace_selects(nodes, subtotals.totalled):
+            nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
+        if self._dialect == TRINO and self._replace_selects(nodes, self._ordered):
+            nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
         for node in reversed(nodes):  # operands before what stands over them
             found = self._translated(node)
             if found is not None and found is not node:
-                node.replace(found)
+                node.replace(_closed(found, node))
         self._check_shown(written)
         for name in self._tree.find_all(exp.Identifier):
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
         return spark_text(self._tree)
 
-    def _total(self, nodes: Sequence[exp.Expression]) -> bool:
-        """Unites queries with subtotals with their total over no rows; whether there are any."""
+    def _ordered(self, select: exp.Select, *, is_renamable: bool) -> exp.Expression | None:
+        return ordered_by_outputs(select, self._context, is_renamable=is_renamable)
+
+    def _replace_selects(
+        self, nodes: Sequence[exp.Expression], rule: Callable[..., exp.Expression | None]
+    ) -> bool:
+        """Puts what the rule makes of a SELECT in its place; whether there was any."""
         found = False
         for node in reversed([one for one in nodes if isinstance(one, exp.Select)]):
             try:
                 free = self.is_renamable and node is self._tree
-                united = checked_growth(subtotals.totalled(node, is_renamable=free))
+                united = checked_growth(rule(node, is_renamable=free))
             except UnsureMeaningError as error:
                 raise self._refused(node, str(error), error.hint) from error
             if united is None:
@@ -291,7 +299,7 @@ class _Translation:
             found = True
             if node is self._tree:
                 self._tree = united
-            else:
+            elif node is not united:
                 inside = isinstance(node.parent, exp.SetOperation)
                 node.replace(exp.Subquery(this=united) if inside else united)
         return found
@@ -628,6 +636,14 @@ def _outputs(tree: exp.Expr | None) -> Iterator[exp.Expression]:
         yield from tree.expressions
 
 
+def _closed(found: exp.Expression, node: exp.Expr) -> exp.Expression:
+    """The same, in parentheses if it's an operator beside others in the place of none."""
+    above = node.parent
+    if isinstance(above, exp.Paren) or isinstance(found, exp.Paren) or isinstance(node, LOOSE):
+        return found
+    return exp.paren(found) if isinstance(above, LOOSE) and isinstance(found, LOOSE) else found
+
+
 def _needs_columns(node: exp.Expr) -> bool:
     """Whether what the columns of tables are decides the node's meaning."""
     is_of_session = isinstance(node, exp.Column) and node.name.lower() in _OF_SESSIONS
@@ -678,6 +694,6 @@ _UNTYPED = frozenset(
     }
 )
 """Nodes that no kind matters to: a statement of these alone is translated without its columns."""
-_ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
+_ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.FromISO8601Timestamp, exp.Anonymous)
 """What may show a moment in another zone."""
 _UNZONED = "CAST it AS TIMESTAMP to show that zone's clock"

@@ -7,11 +7,15 @@ resolves names by scope and leaves each column's meaning in the node's `meta`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp
 
+from rewrite.dialects.trino.exact_types import TYPE, output_type
+from rewrite.dialects.trino.type_names import known_type
 from rewrite.parse.bounds import type_of
 
 Kind = Literal[
@@ -53,7 +57,7 @@ class Meaning(Struct, frozen=True):
     """What a column's values are: their kind, and what depends on the kind.
 
     `zone` is the time zone of moments, `element` the meaning of an array's elements, `fields` the
-    meanings of a row's fields. `short`: integers of at most 32 bits.
+    meanings of a row's fields. `short`: integers of at most 32 bits. `type` is Trino's exact type.
     """
 
     kind: Kind | None = None
@@ -61,11 +65,13 @@ class Meaning(Struct, frozen=True):
     element: Meaning | None = None
     fields: tuple[tuple[str, Meaning], ...] = ()
     short: bool = False
+    type: str | None = None
 
     def mark(self, node: exp.Expr) -> None:
         """Writes the meaning into the node's `meta`."""
         node.meta[KIND] = self.kind
-        for key, value in ((ZONE, self.zone), (ELEMENT, self.element), (FIELDS, self.fields)):
+        given = (self.zone, self.element, self.fields, self.type)
+        for key, value in zip((ZONE, ELEMENT, FIELDS, TYPE), given, strict=True):
             if value:
                 node.meta[key] = value
         if self.short:
@@ -75,6 +81,13 @@ class Meaning(Struct, frozen=True):
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _SHORT = frozenset({"tinyint", "smallint", "int"})
 _SHORT_END = 1 << 31
+_SHORT_TYPES = frozenset(
+    {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT}
+)
+_SHORT_PARTS = (
+    *(exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear, exp.Quarter, exp.Hour),
+    *(exp.Minute, exp.Second, exp.Extract, exp.DayOfWeekIso, exp.WeekOfYear, exp.YearOfWeek),
+)
 _OF_TYPES: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, "whole"),
     "float": "real",
@@ -103,12 +116,29 @@ _SPREADS = (
 _TEXTS = (
     *(exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Substring, exp.TimeToStr, exp.Trim),
     *(exp.RegexpExtract, exp.RegexpReplace, exp.Replace, exp.Reverse, exp.SplitPart, exp.Pad),
-    *(exp.Hex, exp.LowerHex, exp.Decode, exp.GroupConcat, exp.ArrayToString, exp.ConcatWs),
+    *(
+        exp.Format,
+        exp.Hex,
+        exp.LowerHex,
+        exp.Decode,
+        exp.GroupConcat,
+        exp.ArrayToString,
+        exp.ConcatWs,
+        exp.Typeof,
+    ),
 )
 _TRUTHS = (
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
     *(exp.And, exp.Or, exp.Not, exp.Boolean, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
-    *(exp.Exists, exp.RegexpLike, exp.StartsWith, exp.IsNan, exp.LogicalAnd, exp.LogicalOr),
+    *(
+        exp.Escape,
+        exp.Exists,
+        exp.RegexpLike,
+        exp.StartsWith,
+        exp.IsNan,
+        exp.LogicalAnd,
+        exp.LogicalOr,
+    ),
 )
 _BYTES = (exp.Encode, exp.Unhex, exp.MD5Digest, exp.SHA2Digest, exp.HexString)
 _KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
@@ -116,16 +146,17 @@ _KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
     (_SPREADS, "double"),
     (_TEXTS, "string"),
     ((exp.StrToTime,), "local"),
-    ((exp.UnixToTime, exp.AtTimeZone), "moment"),
+    ((exp.UnixToTime, exp.AtTimeZone, exp.FromISO8601Timestamp), "moment"),
     ((exp.LastDay, exp.Date), "date"),
     (_TRUTHS, "boolean"),
     (_BYTES, "bytes"),
-    ((exp.ArrayAgg, exp.Split), "array"),
+    ((exp.ArrayAgg, exp.ArraySort, exp.Split), "array"),
 )
 _OF_CALLS: dict[str, Kind] = {
     **dict.fromkeys(("nan", "infinity", "e"), "double"),
     **dict.fromkeys(("at_timezone", "with_timezone"), "moment"),
-    **dict.fromkeys(("day_of_week", "yow"), "whole"),
+    **dict.fromkeys(("day_of_week", "yow", "to_milliseconds"), "whole"),
+    **dict.fromkeys(("timezone_hour", "timezone_minute"), "whole"),
     "format_datetime": "string",
     **dict.fromkeys(("is_finite", "is_infinite"), "boolean"),
 }
@@ -153,6 +184,7 @@ _OF_CONSTANTS: dict[str, Kind] = {
 """By the type in front of a constant."""
 
 
+@lru_cache(256)
 def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
     """The meaning of a column with a Spark type; moments of tables are in UTC.
 
@@ -166,8 +198,9 @@ def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
         kind: Kind = simple or ("decimal" if type_.startswith("decimal") else "other")
         if kind == "real" and not has_reals:
             kind = "double"
-        return Meaning(kind, "UTC" if kind == "moment" else None, short=type_ in _SHORT)
-    return _nested(type_of(type_, "spark"), has_reals)
+        zone, exact = "UTC" if kind == "moment" else None, known_type(type_)
+        return Meaning(kind, zone, short=type_ in _SHORT, type=exact)
+    return replace(_nested(type_of(type_, "spark"), has_reals), type=known_type(type_))
 
 
 def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:
@@ -175,7 +208,8 @@ def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:
         found = one.args["kind"] if isinstance(one, exp.ColumnDef) else one
         if isinstance(found, exp.DataType) and found.expressions and found.args.get("nested"):
             return _nested(found, has_reals)
-        return meaning_of_type(found.sql("spark").lower(), has_reals=has_reals)
+        simple = meaning_of_type(found.sql("spark").lower(), has_reals=has_reals)
+        return replace(simple, type=None)
 
     if type_.is_type(exp.DataType.Type.ARRAY) and type_.expressions:
         return Meaning("array", element=inner(type_.expressions[0]))
@@ -237,10 +271,10 @@ class Kinds:
             operand = node.this.this if isinstance(node.this, exp.Order) else node.this
             if isinstance(operand, exp.Distinct):
                 operand = operand.expressions[0]
-            return self.meaning(operand)
+            return replace(self.meaning(operand), type=None)
         if isinstance(node, exp.ApproxQuantile):
             return Meaning(self.of(node.this))
-        if isinstance(node, (exp.Paren, exp.Filter, exp.Alias)):
+        if isinstance(node, (exp.Paren, exp.Filter, exp.Alias, exp.ArraySort)):
             return self.element(node.this)
         return None
 
@@ -250,23 +284,29 @@ class Kinds:
         element = self.element(node) if kind == "array" else None
         fields = node.meta_get(FIELDS) or () if kind == "row" else ()
         zone = node.meta_get(ZONE) if kind == "moment" else None
-        return Meaning(kind, zone, element, fields, self._is_short(node))
+        return Meaning(kind, zone, element, fields, self.is_short(node), output_type(node))
 
-    def _is_short(self, node: exp.Expr | None) -> bool:
-        """Whether these surely are integers of up to 32 bits."""
+    def is_short(self, node: exp.Expr | None) -> bool:
+        """Returns whether these surely are integers of up to 32 bits."""
+        if isinstance(node, _SHORT_PARTS):
+            return True
+        if isinstance(node, exp.Mod):  # smaller than what it's divided by, and of a whole number
+            return self.of(node.this) == "whole" and self.is_short(node.expression)
+        if isinstance(node, exp.Cast):
+            return node.to.this in _SHORT_TYPES
         if isinstance(node, exp.Literal):
             return node.name.isdigit() and not node.is_string and int(node.name) < _SHORT_END
         if isinstance(node, exp.Column):
             return bool(node.meta_get(SHORT))
         if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
-            return self._is_short(node.this) and self._is_short(node.expression)
+            return self.is_short(node.this) and self.is_short(node.expression)
         operands = None if isinstance(node, exp.Sum) else self._operands(node)
         given = [one for one in operands or () if one is not None and not isinstance(one, exp.Null)]
-        return bool(given) and all(map(self._is_short, given))
+        return bool(given) and all(map(self.is_short, given))
 
     def _of_operands(self, node: exp.Expr) -> Kind | None:
         if self._numeric and isinstance(node, exp.Sum) and self.of(node.this) == "whole":
-            return "whole" if self._is_short(node.this) else None
+            return "whole" if self.is_short(node.this) else None
         operands = self._operands(node)
         if operands is not None:
             return self.common(self.of(one) for one in operands if one is not None)
@@ -344,21 +384,46 @@ class Kinds:
 
     def _computed(self, node: exp.Binary) -> Kind | None:
         """The kind of a sum, difference, product or remainder."""
-        if isinstance(node.expression, exp.Interval):
-            return self._moved(node.this, node.expression)
-        if isinstance(node.this, exp.Interval) and isinstance(node, exp.Add):
-            return self._moved(node.expression, node.this)
+        interval = interval_of(node.expression)
+        if interval is not None:
+            return self._moved(node.this, interval.unit)
+        interval = interval_of(node.this)
+        if interval is not None and isinstance(node, exp.Add):
+            return self._moved(node.expression, interval.unit)
         sides = {self.of(one) for one in (node.this, node.expression)} - {"nothing"}
         if None in sides and not self._is_trino:  # it matters beside an integer alone
             sides -= {None} if sides & {"double", "decimal"} else set()
         return self.common(sides)
 
-    def _moved(self, time: exp.Expr, interval: exp.Expr) -> Kind | None:
+    def _moved(self, time: exp.Expr, unit: str) -> Kind | None:
         """A date, or a local time, before or behind an interval: hours make a time of a date."""
-        kind = self.of(time)
-        unit = interval.args.get("unit")
-        timely = unit is not None and unit.name.upper().removesuffix("S") in _WHOLE_DAYS
+        kind, timely = self.of(time), unit in _WHOLE_DAYS
         return kind if kind in ("local", "moment") or (kind == "date" and timely) else None
+
+
+class IntervalFactors(NamedTuple):
+    """An interval's node, its unit, and the number that it is multiplied by, if there is one."""
+
+    node: exp.Interval
+    unit: str
+    number: exp.Expr | None
+
+
+def interval_of(node: exp.Expr | None) -> IntervalFactors | None:
+    """The interval that an expression is, alone or multiplied once; None if it's none."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Mul):
+        sides = node.this, node.expression
+        for one, number in (sides, sides[::-1]):
+            found = interval_of(one) if not isinstance(one, exp.Mul) else None
+            if found is not None and found.number is None:
+                return found._replace(number=number)
+        return None
+    if not isinstance(node, exp.Interval):
+        return None
+    unit = node.args.get("unit")
+    return IntervalFactors(node, "" if unit is None else unit.name.upper().removesuffix("S"), None)
 
 
 def _widest(found: set[Kind | None]) -> Kind:

@@ -7,13 +7,14 @@ applied, grouped by its keys, then outputs, HAVING, ORDER BY and LIMIT (`docs/re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rewrite.facts import At, TableFacts
+from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.expr import (
     Aggregate,
     Call,
@@ -48,6 +49,52 @@ class Occurrence(Struct, frozen=True):
     def alias(self) -> str:
         """The alias, or the table's own name."""
         return self.path[-1]
+
+    @property
+    def named_columns(self) -> Iterator[tuple[str, Column]]:
+        """Yields its columns with their names, in order."""
+        return ((facts.name, self._column(facts)) for facts in self.table.columns)
+
+    def named(self, name: str) -> Iterator[Column]:
+        """Yields the columns of that name; one, but in tables that others have made."""
+        return map(self._column, self.table.named(name))
+
+    def facts(self, column: Column) -> ColumnFacts | None:
+        """Returns the facts of the column; None if it's another table's."""
+        own = self.table.columns if column.occurrence == self.index else ()
+        return next((one for one in own if one.field_id == column.field_id), None)
+
+    def _column(self, facts: ColumnFacts) -> Column:
+        return Column(self.index, facts.field_id, facts.name, facts.type)
+
+
+class Selection(Struct, frozen=True):
+    """Columns of tables as a SELECT in FROM shows them, by its alias and under its names."""
+
+    alias: str
+    tables: tuple[Occurrence, ...]
+    columns: tuple[tuple[str, Column], ...]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The alias, by which its columns may be qualified."""
+        return (self.alias,)
+
+    @property
+    def named_columns(self) -> Iterator[tuple[str, Column]]:
+        """Yields its columns with their names, in order."""
+        return iter(self.columns)
+
+    def named(self, name: str) -> Iterator[Column]:
+        """Yields the columns of that name, compared without case."""
+        return (column for own, column in self.columns if own.lower() == name.lower())
+
+    def facts(self, column: Column) -> ColumnFacts | None:
+        """Returns the facts of the column; None if the SELECT leaves it out."""
+        if all(column != own for _, own in self.columns):
+            return None
+        facts = (table.facts(column) for table in self.tables)
+        return next((one for one in facts if one is not None), None)
 
 
 class LeftEdge(Struct, frozen=True):
@@ -96,6 +143,17 @@ class Block(Struct, frozen=True, dict=True):
     def kept(self) -> dict[Any, Any]:
         """What matching cubes found of it that others ask again; a cache, no part of the value."""
         return {}
+
+    @cached_property
+    def apart(self) -> dict[Any, Any]:
+        """A cache of what depends on no conjunct; no part of the value."""
+        return {}
+
+    def filtered(self, conjuncts: tuple[Expr, ...]) -> Block:
+        """Returns the block with other conjuncts, and the same cache `apart`."""
+        found = replace(self, conjuncts=conjuncts)
+        found.__dict__["apart"] = self.apart
+        return found
 
     def column(self, occurrence: int, field_id: int) -> Column | None:
         """That field of an occurrence's table; None where it has none."""

@@ -27,12 +27,16 @@ class _Node(Struct, frozen=True, eq=False):
 
 
 class Column(_Node, frozen=True, eq=False):
-    """A column of one table occurrence; of the cube's rows where `occurrence` is `CUBE`."""
+    """A column of one table occurrence; of the cube's rows where `occurrence` is `CUBE`.
+
+    A struct's field is one, too, under its full name; `path` are the names that lead to it.
+    """
 
     occurrence: int
     field_id: int
     name: str
     type: str | None
+    path: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -129,6 +133,12 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     if isinstance(expr, Aggregate):
         return (*expr.args, expr.where) if expr.where is not None else expr.args
     return ()
+
+
+def is_struct(expr: Expr) -> bool:
+    """Decides whether it is a table's whole struct, which in process is only tested for NULL."""
+    is_stored = isinstance(expr, Column) and expr.occurrence == CUBE
+    return isinstance(expr, Column) and not is_stored and (expr.type or "").startswith("struct<")
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

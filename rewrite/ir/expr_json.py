@@ -13,6 +13,9 @@ from itertools import accumulate
 from typing import Any
 
 from rewrite import types
+from rewrite.functions.row import SparkFunction
+from rewrite.functions.table import BY_OP, form_of
+from rewrite.functions.times import ADDED_UNITS
 from rewrite.ir.expr import (
     CUBE,
     NAMING,
@@ -26,6 +29,7 @@ from rewrite.ir.expr import (
     Parameter,
 )
 from rewrite.ir.time_truncation import UNITS, UTC
+from rewrite.ir.timestamps import has_plain_clock
 
 _LONGEST = 1_000_000
 """Nodes of one expression."""
@@ -34,21 +38,34 @@ _SINGLE = re.compile(rf"[a-z_]+|{_DECIMAL}", re.ASCII)
 _NESTED = re.compile(rf"(?:array|map|struct)<(?:[A-Za-z0-9_<>:,]|{_DECIMAL})*>", re.ASCII)
 """Types without a space, a quote or any other bracket: no more can be said with them."""
 _ANY = 1_000_000
+
+
+def _counts(function: SparkFunction) -> tuple[int, int]:
+    """The least and the most arguments of a function."""
+    counts = [len(form.takes) for form in function.forms]
+    return min(counts), _ANY if any(form.repeats for form in function.forms) else max(counts)
+
+
 _ARGUMENTS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("and", "or"), (2, _ANY)),
     **dict.fromkeys(types.COMPARISONS | types.TEXT_TESTS | types.TOKEN_TESTS, (2, 2)),
     **dict.fromkeys(("+", "-", "*", "/", "div", "%", "trunc"), (2, 2)),
-    **dict.fromkeys(("not", "is_null", "neg", "upper", "lower", "length"), (1, 1)),
+    **{op: _counts(function) for op, function in BY_OP.items()},
+    **dict.fromkeys(("not", "is_null", "neg"), (1, 1)),
     **dict.fromkeys(types.DATE_PARTS, (1, 1)),
     **dict.fromkeys(types.TIME_PARTS, (1, 2)),
-    **dict.fromkeys(("cast", "date_trunc", "substring"), (2, 3)),
+    **dict.fromkeys(("cast", "date_trunc"), (2, 3)),
     **dict.fromkeys(("coalesce", "grouping"), (1, _ANY)),
-    **dict.fromkeys(("concat", "grouping_id"), (0, _ANY)),
+    "grouping_id": (0, _ANY),
     "in": (2, _ANY),
     "case": (3, _ANY),
+    "only_value": (4, 4),
 }
 """How many operands each operator has."""
-_TOLD_FIRST = {"date_trunc": UNIT, "trunc": UNIT}
+_TOLD_FIRST = {
+    **dict.fromkeys(("date_trunc", "trunc"), UNIT),
+    **{op: UNIT for op, one in BY_OP.items() if one.forms[0].takes[0] == UNIT},
+}
 """Operators whose first operand is a literal of that type, not a value."""
 
 
@@ -128,9 +145,9 @@ def _literal(value: str, type_: str) -> Literal:
     if type_ == TYPE:
         known = stored_type(value) is not None
     elif type_ == UNIT:
-        known = value in UNITS.values()
+        known = value in UNITS.values() or value in ADDED_UNITS
     elif type_ in NAMING:
-        known = value == UTC.value
+        known = value == UTC.value or has_plain_clock(value)
     else:
         known = types.is_constant(value, type_)
     if not known:
@@ -152,6 +169,10 @@ def _call(op: str, args: tuple[Expr, ...], type_: str | None) -> Call:
         raise ValueError(f"{op} without its unit")
     if op == "cast" and getattr(args[1], "type", None) != TYPE:
         raise ValueError("a cast without its type")
+    if op in BY_OP and type_ is not None:
+        form = form_of(op, args)
+        if form is None or form.type_of(args) != type_:
+            raise ValueError(f"{op} of other arguments or another type")
     return Call(op, args, type_)
 
 
@@ -161,4 +182,6 @@ def _modifies(op: str, place: int, type_: str) -> bool:
         return op in _TOLD_FIRST and place == 0
     if type_ == TYPE:
         return op == "cast" and place == 1
+    if op in BY_OP:
+        return any(form.takes[place : place + 1] == (type_,) for form in BY_OP[op].forms)
     return (op in types.TIME_PARTS and place == 1) or (op in ("cast", "date_trunc") and place == 2)

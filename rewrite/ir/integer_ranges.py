@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable
 
 from rewrite import types
-from rewrite.ir.expr import Call, Column, Expr, Literal, exact_digits
+from rewrite.functions import table as functions
+from rewrite.functions.casts import cast_of
+from rewrite.ir.expr import NULL, Call, Column, Expr, Literal, Parameter, exact_digits
 
 Range = tuple[int, int]
 """The least and the greatest value, both included."""
@@ -23,15 +25,30 @@ WHOLE: dict[str | None, Range] = {
     "bigint": (-(2**63), 2**63 - 1),
 }
 """What the types of whole numbers hold."""
-RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"})
+RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"}) | functions.RAISING
 """Operators that raise on some values of their types."""
 CAST_LIKE = frozenset({"cast", "substring"})
 """More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
 _NUMERAL = re.compile(r"-?\d{1,9}(\.\d{1,9})?", re.ASCII), re.compile(r"-?\d{1,9}", re.ASCII)
 """What any decimal or floating type takes without raising, and what any whole one does."""
 _DIGITS = 38  # of a decimal, at most
-_PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
-"""Of dates, which have 32 bits of days."""
+_FEW = 100_000
+"""Years after 9999, at most, that are still a date and a timestamp of Spark's and DuckDB's."""
+_PARTS = {
+    "year": (-6_000_000, 6_000_000),
+    "month": (1, 12),
+    "day": (1, 31),
+    "quarter": (1, 4),
+    "dayofweek": (1, 7),
+    "dayofyear": (1, 366),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+}
+"""Of dates, which have 32 bits of days, and of timestamps."""
+_MOVES = {"date_add": (0, 1), "date_sub": (0, 1), "add_months": (0, 1), "timestampadd": (2, 1)}
+"""Where operators have the time that they move, and by how many units."""
+_TIMES = ("date", *types.TIMESTAMPS)
 
 
 def raises_nothing(call: Call, range_of: RangeOf) -> bool:
@@ -40,11 +57,74 @@ def raises_nothing(call: Call, range_of: RangeOf) -> bool:
         if types.decimal_parts(call.type) is not None:
             return _holds(call)
         return call.type in types.FLOATING or _computed(call, range_of) is not None
-    if call.op == "/":
-        divisor = whole_range(call.args[1], range_of)
-        whole = all(arg.type in types.EXACT for arg in call.args)
-        return whole and divisor is not None and not divisor[0] <= 0 <= divisor[1]
-    return call.op == "cast" and types.widens(call.args[0].type, call.type)
+    if call.op in ("/", "%", "div"):
+        return _divides(call, range_of)
+    form = functions.form_of(call.op, call.args)
+    if call.op == "abs" and call.type in WHOLE:
+        found = whole_range(call.args[0], range_of)
+        return found is not None and found[0] > WHOLE[call.type][0]
+    if form is not None:
+        return not form.raises or _adds_little(call, range_of)
+    return call.op == "cast" and _casts_all(call)
+
+
+def _divides(call: Call, range_of: RangeOf) -> bool:
+    """Decides whether no row divides by zero, or the least BIGINT by -1."""
+    dividend, divisor = call.args
+    parts = types.decimal_parts(call.type)
+    if parts is not None:  # with fewer digits than Spark's most, none before the point is cut off
+        return parts[0] < types.DECIMAL_DIGITS and _is_never_zero(divisor)
+    if not all(arg.type in (*types.EXACT, "double") for arg in call.args):
+        return False
+    found = whole_range(divisor, range_of)
+    nonzero = found is not None and not found[0] <= 0 <= found[1]
+    if not nonzero and not _is_never_zero(divisor):
+        return False
+    fits = dividend.type == "int" or (found is not None and not found[0] <= -1 <= found[1])
+    return call.op != "div" or fits
+
+
+def _adds_little(call: Call, range_of: RangeOf) -> bool:
+    """Decides whether it moves a constant of the years 1 to 9999 by a few months or other units."""
+    moved = _moved(call, range_of) if call.op in _MOVES else None
+    return moved is not None and moved <= _FEW
+
+
+def _moved(expr: Expr, range_of: RangeOf) -> int | None:
+    """Returns the most units by which a constant of the years 1 to 9999 is moved, else None."""
+    if isinstance(expr, (Literal, Parameter)):
+        return 0 if expr.type in _TIMES else None
+    if not isinstance(expr, Call) or expr.type not in _TIMES:
+        return None
+    if expr.op == "cast":
+        return _moved(expr.args[0], range_of)
+    if expr.op in ("date_trunc", "trunc"):
+        time = [arg for arg in expr.args if arg.type in _TIMES]
+        return _moved(time[0], range_of) if len(time) == 1 else None
+    if expr.op not in _MOVES:
+        return None
+    at, count = (expr.args[place] for place in _MOVES[expr.op])
+    moved, units = _moved(at, range_of), whole_range(count, range_of)
+    return None if moved is None or units is None else moved + max(map(abs, units))
+
+
+def _is_never_zero(expr: Expr) -> bool:
+    """Decides whether it's a constant other than zero, or `nullif(x, 0)`."""
+    if isinstance(expr, Literal):
+        return types.is_numeric(expr.type) and float(expr.value) != 0
+    if not isinstance(expr, Call) or expr.op != "case" or len(expr.args) != 3:
+        return False
+    test, then, other = expr.args
+    if not isinstance(test, Call) or test.op != "=" or then != NULL or test.args[0] != other:
+        return False
+    zero = test.args[1]
+    return isinstance(zero, Literal) and types.is_numeric(zero.type) and float(zero.value) == 0
+
+
+def _casts_all(call: Call) -> bool:
+    source, target = call.args[0].type, call.type
+    cast = cast_of(source, target or "")
+    return types.widens(source, target) or (cast is not None and not cast.raises)
 
 
 def compares_by_cast(call: Call) -> bool:
@@ -119,8 +199,11 @@ def _combined(op: str, ranges: list[Range]) -> Range | None:
     if op == "neg":
         ((low, high),) = ranges
         return -high, -low
-    if op in ("+", "-", "*") and len(ranges) == 2:
+    if op in ("+", "-", "*", "%") and len(ranges) == 2:
         (a, b), (c, d) = ranges
+        if op == "%":  # as Java's: the remainder has the dividend's sign
+            most = max(abs(c), abs(d)) - 1
+            return max(min(a, 0), -most), min(max(b, 0), most)
         if op == "+":
             return a + c, b + d
         if op == "-":

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.ir.expr import Call, Expr, Literal, Parameter
-from rewrite.ir.timestamps import midnight, moment
+from rewrite.ir.timestamps import is_utc, midnight, moment
 from rewrite.reason import DeclinedError
 
 MERGED = "merged"
@@ -94,7 +94,7 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
         return Parameter(expr.index, "double") if isinstance(expr, Parameter) else expr
     if other.type in types.TIMESTAMPS:
         if isinstance(expr, Parameter) and expr.type in ("string", "date"):
-            raise DeclinedError("expression_unsupported", "A time that is a parameter.")
+            return time_parameter(expr, other.type)
         return (cast_literal(expr, other.type, zone) if isinstance(expr, Literal) else None) or expr
     if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
         return date_literal(expr.value) or expr
@@ -144,6 +144,25 @@ def date_parameter(parameter: Parameter) -> Parameter | None:
     return None
 
 
+def time_parameter(parameter: Parameter, type_: str) -> Parameter:
+    """The parameter as a time of that type."""
+    return Parameter(parameter.index, type_, parameter.is_date)
+
+
+def filled(parameter: Parameter, text: str, zone: str | None) -> Literal:
+    """The constant that the parameter is in a statement that has this text in its place.
+
+    DeclinedError if the text is no time, and the parameter is one.
+    """
+    if parameter.type not in types.TIMESTAMPS:
+        return Literal(text, parameter.type)
+    written = Literal(text, "date" if parameter.is_date else "string")
+    found = cast_literal(written, parameter.type, zone)
+    if found is None:
+        raise DeclinedError("expression_unsupported", f"The time {text!r}.")
+    return found
+
+
 def date_literal(text: str) -> Literal | None:
     """The date that a full ISO text names, None for any other."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
@@ -166,6 +185,8 @@ def cast_literal(literal: Literal, target: str, zone: str | None) -> Literal | N
         return None if text is None else Literal(text, target)
     if target == "date" and literal.type == "string":
         return date_literal(literal.value)
+    if literal.type in types.TIMESTAMPS:
+        return _on_clock(literal, target, zone)
     if literal.type in types.EXACT and target in types.EXACT:
         fits = types.literal_number_type(literal.value) == "int" or target == "bigint"
         return Literal(literal.value, target) if fits else None
@@ -178,6 +199,15 @@ def cast_literal(literal: Literal, target: str, zone: str | None) -> Literal | N
         same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
         return Literal(f"{value:f}", target) if same else None
     return None
+
+
+def _on_clock(literal: Literal, target: str, zone: str | None) -> Literal | None:
+    """Casts a constant time to a date or another time, if UTC's clock is the only one involved."""
+    if not is_utc(zone) and (literal.type, target) != ("timestamp_ntz", "date"):
+        return None
+    if target == "date":
+        return date_literal(literal.value[:10])
+    return Literal(literal.value, target) if target in types.TIMESTAMPS else None
 
 
 def is_number_within(expr: Expr, low: int, high: int) -> TypeGuard[Literal]:

@@ -21,12 +21,12 @@ UNITS = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), "YEAR"),
     **dict.fromkeys(("MONTH", "MON", "MM"), "MONTH"),
     **dict.fromkeys(("DAY", "DD"), "DAY"),
-    **{unit: unit for unit in ("QUARTER", "WEEK", "HOUR", "MINUTE", "SECOND")},
+    **{unit: unit for unit in ("QUARTER", "WEEK", "HOUR", "MINUTE", "SECOND", "MILLISECOND")},
 }
 """Spark's words for the units."""
 OF_DATES = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
 """What Spark's `trunc` takes; it is NULL of any other."""
-_CHAIN = ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "QUARTER", "YEAR")
+_CHAIN = ("MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "QUARTER", "YEAR")
 _COARSER = {
     "WEEK": frozenset({"WEEK"}),
     **{
@@ -144,6 +144,8 @@ def _floor(at: datetime, unit: str) -> datetime:
     >>> [_floor(datetime(2024, 8, 15, 9), unit).strftime("%m-%d") for unit in ("WEEK", "QUARTER")]
     ['08-12', '07-01']
     """
+    if unit == "MILLISECOND":
+        return at.replace(microsecond=at.microsecond // 1000 * 1000)
     if unit in ("HOUR", "MINUTE", "SECOND"):
         at = at.replace(microsecond=0)
         at = at if unit == "SECOND" else at.replace(second=0)

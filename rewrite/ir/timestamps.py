@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _OFFSET = r"Z|[+-]\d\d:\d\d"
@@ -28,6 +30,46 @@ of earlier years the packagers keep more or less."""
 def is_utc(zone: str | None) -> bool:
     """Whether the zone has UTC's clock at all times, by its name."""
     return zone in _FIXED
+
+
+@lru_cache(maxsize=64)
+def has_plain_clock(zone: str | None) -> bool:
+    """Decides whether the zone's clock changes only by whole hours at whole hours, at no midnight.
+
+    In the years in which all editions of the time zone data agree. Each of its days has one
+    midnight then, and each hour of it 60 minutes.
+
+    >>> has_plain_clock("Europe/Berlin"), has_plain_clock("America/Sao_Paulo"), has_plain_clock("")
+    (True, False, False)
+    """
+    known = _zone(zone)
+    if not isinstance(known, ZoneInfo) or zone is None or not _REGION.fullmatch(zone):
+        return False
+    first, end = datetime(_AGREED[0], 1, 1, tzinfo=UTC), datetime(_AGREED[-1] + 1, 1, 1, tzinfo=UTC)
+    days = (end - first).days
+    times = [(first + timedelta(days=day)).astimezone(known) for day in range(days + 1)]
+    return all(
+        _is_plain_change(before, known)
+        for before, after in pairwise(times)
+        if before.utcoffset() != after.utcoffset()
+    )
+
+
+def _is_plain_change(day: datetime, zone: tzinfo) -> bool:
+    """Decides whether the change within the next 24 hours is one of whole hours, at no midnight."""
+    start = day.astimezone(UTC)
+    clocks = [(start + timedelta(minutes=30 * half)).astimezone(zone) for half in range(49)]
+    for before, after in pairwise(clocks):
+        if before.utcoffset() == after.utcoffset():
+            continue
+        moved = (after.utcoffset() or timedelta()) - (before.utcoffset() or timedelta())
+        at = after.replace(tzinfo=None)
+        hours = sorted((at, at - moved))
+        midnight = hours[1].replace(hour=0, minute=0, second=0, microsecond=0)
+        whole = moved % timedelta(hours=1) == timedelta() and (at.minute, at.second) == (0, 0)
+        if not whole or hours[0] <= midnight:
+            return False
+    return True
 
 
 def instant_ms(text: str, zone: str | None) -> int | None:

@@ -14,7 +14,8 @@ from sqlglot import Token, TokenType, exp
 _MARK = "\0said:"
 _TRUNCATIONS = frozenset({"date_trunc", "trunc"})
 _WORDS = frozenset(
-    {"approx_percentile", "cast", "percentile_approx", "substr", "substring", "try_cast"}
+    {"approx_percentile", "cast", "max_by", "min_by", "percentile", "percentile_approx"}
+    | {"substr", "substring", "try_cast"}
 )
 """Functions that share a node, and whose words this doesn't keep."""
 _SUFFIXES = frozenset({"L", "S", "Y", "F", "D"})
@@ -87,8 +88,9 @@ def take(tree: exp.Expression) -> None:
         marks = [one.removeprefix(_MARK) for one in node.comments if one.startswith(_MARK)]
         if marks:
             node.comments = [one for one in node.comments if not one.startswith(_MARK)] or None
-        if len(marks) == 1:
-            node.meta["said"] = marks[0]
+        if len(marks) == 1:  # an alias takes the comments of what it names
+            named = node.this if isinstance(node, exp.Alias) else node
+            named.meta["said"] = marks[0]
 
 
 def said(node: exp.Expression) -> str | None:

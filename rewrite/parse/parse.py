@@ -30,8 +30,19 @@ PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeE
 _MARK = "acc_word_"
 _WORDS = frozenset({"VAR", "IDENTIFIER", "MATCH"})
 _KEPT = frozenset(
-    {"collate", "date_sub", "from_utc_timestamp", "instr", "listagg", "log10", "log2", "ltrim"}
-    | {"map_from_arrays", "named_struct", "overlay", "parse_json", "position"}
+    {
+        "collate",
+        "date_sub",
+        "from_utc_timestamp",
+        "instr",
+        "listagg",
+        "locate",
+        "log10",
+        "log2",
+        "ltrim",
+    }
+    | {"map_from_arrays", "named_struct", "overlay", "parse_json", "percentile_cont"}
+    | {"percentile_disc", "position"}
     | {"rtrim", "sequence", "space", "str_to_map", "string_agg", "to_char", "to_number"}
     | {"to_utc_timestamp", "trim", "unix_date", "unix_timestamp"}
 )
@@ -39,6 +50,7 @@ _KEPT = frozenset(
 here looks into them."""
 # The parser reads `double(a, b)` as CAST(a AS DOUBLE) and forgets b.
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
+_TRIM_SIDES = frozenset({"BOTH", "LEADING", "TRAILING"})
 _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
 _ZONED = re.compile(r"\bwith(?:out)?\s+(?:local\s+)?time\s+zone\b", re.IGNORECASE)
 _ZONELESS = re.compile(r"\bwithout\s+time\s+zone\b|\blocal\s+time\s+zone\b", re.IGNORECASE)
@@ -107,12 +119,14 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
     """The tree of one statement; the parser would take the word `match` for MATCH … AGAINST."""
     tokens, work = measured(sql, dialect)
     marked = False
-    for token, behind in pairwise(tokens):
+    for place, (token, behind) in enumerate(pairwise(tokens)):
         if token.token_type is TokenType.HINT and not _HINT.fullmatch(token.text):
             raise UnsureError(f"To Spark this is no hint: {token.text[:40]}")
         word = token.text.lower()
         called = token.token_type is TokenType.VAR and behind.token_type is TokenType.L_PAREN
         kept = called and word in _KEPT and dialect != "trino"
+        if kept or (called and word == "to_date" and dialect == "spark"):
+            kept = not _has_own_syntax(word, tokens, place + 2)
         if (word == "match" and token.token_type.name in _WORDS) or kept:
             token.text, marked = _MARK + token.text, True
     spelled = dialect == "spark" and mark(tokens)
@@ -126,6 +140,26 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
         if isinstance(node.this, str) and node.this.startswith(_MARK):
             node.set("this", node.this.removeprefix(_MARK))
     return tree
+
+
+def _has_own_syntax(word: str, tokens: list[Token], first: int) -> bool:
+    """Tests whether the parser knows the call as it's written, by its first argument's tokens.
+
+    So it's with TRIM(BOTH a FROM b), and with `to_date` of one argument.
+    """
+    if word == "trim":
+        return tokens[first].text.upper() in _TRIM_SIDES or _ends_with(tokens, first, "FROM")
+    return word == "to_date" and not _ends_with(tokens, first, ",")
+
+
+def _ends_with(tokens: list[Token], first: int, text: str) -> bool:
+    """Tests whether the text follows a call's first argument."""
+    depth = 0
+    for token in tokens[first:]:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth < 0 or (not depth and token.text.upper() in (",", "FROM")):
+            return token.text.upper() == text
+    return False
 
 
 def _only(trees: list[exp.Expression | None]) -> exp.Expression:
@@ -144,6 +178,15 @@ def _check_conserved(tree: exp.Expression, tokens: list[Token]) -> None:
     missing = lost(tokens, tokens_of(tree.sql("spark", copy=False, comments=False), "spark"))
     if missing is not None:
         raise UnsureError(f"The parser reads it otherwise than it's written, at: {missing[:40]}")
+
+
+def _has_words(pattern: re.Pattern[str], sql: str, dialect: str) -> bool:
+    """Returns whether the pattern matches outside of constant texts."""
+    if not pattern.search(sql):
+        return False
+    tokens = tokens_of(sql, dialect)
+    found = " ".join(one.text for one in tokens if one.token_type is not TokenType.STRING)
+    return pattern.search(found) is not None
 
 
 def unparsed(error: SqlglotError, otherwise: str = "parse_failed") -> Declined:
@@ -169,7 +212,7 @@ def check_text(sql: str, dialect: str = "spark") -> None:
         raise UnsureError("Spark puts a setting's value in place of ${…}, also inside quotes.")
     if ("convert" in lower or "safe_cast" in lower) and _UNKNOWN.search(sql):
         raise UnsureError("To Spark CONVERT and SAFE_CAST are no casts.")
-    if "zone" in lower and (_ZONELESS if dialect == "trino" else _ZONED).search(sql):
+    if "zone" in lower and _has_words(_ZONELESS if dialect == "trino" else _ZONED, sql, dialect):
         raise UnsureError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
     if any(word in lower for word in _TESTS) and _TESTED.search(sql):
         raise UnsureError("Spark takes no operator behind IS NULL without parentheses.")

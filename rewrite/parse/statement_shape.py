@@ -21,13 +21,20 @@ from rewrite.parse.bounds import TOKENS_MAX
 from rewrite.parse.parse import parse
 from rewrite.types import literal_number_type
 
+_TYPED = "|".join(
+    rf"(?<=\b{word})"
+    for name in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+    for word in (name, name.lower())
+)
+"""What may stand right before a text that is a constant of that type."""
+
 
 def _pieces(quote: str) -> re.Pattern[str]:
     """The pieces of a text in which names are quoted so."""
     return re.compile(
         rf"(?P<text>(?:[^\W\d]\w*+|{quote}[^{quote}\x00-\x1f]*+{quote}"
         r"|[^\w'\"`\\$\x00-\x08])++)"
-        r"|(?<!\w)'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
+        rf"|(?:(?<!\w)|{_TYPED})'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
         r"|(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]++)?)(?![\w.])"
     )
 
@@ -36,6 +43,11 @@ _PIECES, _PIECES_TRINO = _pieces("`"), _pieces('"')
 _COMMENT = re.compile(r"--|/\*")
 _NAME = "acc_parameter_"
 _NUMBER = 7_110_000
+_TIMES = (
+    *(exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP),
+    *(exp.DataType.Type.TIMESTAMPNTZ, exp.DataType.Type.TIMESTAMPLTZ),
+    exp.DataType.Type.TIMESTAMPTZ,
+)
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Between, exp.In)
 
 
@@ -199,8 +211,8 @@ def _places(
 
 
 def _is_operand(node: exp.Expression, where: exp.Expression) -> bool:
-    """Whether the constant, maybe as DATE '…', is compared in that WHERE."""
+    """Tests whether the constant, maybe as DATE '…' or TIMESTAMP '…', is compared in that WHERE."""
     parent = node.parent
-    if isinstance(parent, exp.Cast) and parent.args["to"].this == exp.DataType.Type.DATE:
+    if isinstance(parent, exp.Cast) and parent.args["to"].this in _TIMES:
         parent = parent.parent
     return isinstance(parent, _COMPARED) and parent.find_ancestor(exp.Where) is where

@@ -13,10 +13,12 @@ from functools import lru_cache
 from sqlglot.errors import SqlglotError
 
 from rewrite.client import SPARK
-from rewrite.ir.expr import Aggregate, Column, Expr
+from rewrite.functions.aggregates import ROW_AGGREGATES
+from rewrite.ir.expr import Aggregate, Column, Expr, Literal
 from rewrite.parse.bounds import tokens_of
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import Renderer, quote
+from rewrite.types import is_numeric
 
 _CLAUSES = frozenset({"cluster", "distribute", "group", "order", "partition", "sort"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -41,7 +43,7 @@ def dotted(parts: tuple[str, ...]) -> str:
 
 
 def _named(column: Column) -> str:
-    return bare(column.name)
+    return dotted(column.path or (column.name,))
 
 
 def renderer(column: Callable[[Column], str] = _named) -> Renderer:
@@ -86,11 +88,20 @@ def without_parentheses(text: str) -> str:
 
 
 def _aggregate(render: Renderer, call: Aggregate) -> str:
-    first, *rest = [*map(render.text, call.args[:1]), *call.args[1:]] or ["*"]
-    # What stands behind the first one is a percentile's, whose numbers have no suffixes.
-    shown = (without_parentheses(str(first)), *(getattr(arg, "value", "") for arg in rest))
+    shown = [_argument(render, arg, place) for place, arg in enumerate(call.args)] or ["*"]
     distinct = "DISTINCT " if call.distinct else ""
-    text = f"{call.function}({distinct}{', '.join(map(str, shown))})"
+    row = ROW_AGGREGATES.get(call.function)
+    if row is not None and row.words:
+        text = row.words.format(*shown)
+    else:
+        text = f"{call.function}({distinct}{', '.join(shown)})"
     if call.where is None:
         return text
     return f"{text} FILTER (WHERE {without_parentheses(render.text(call.where))})"
+
+
+def _argument(render: Renderer, arg: Expr, place: int) -> str:
+    """The text. Numbers behind the first argument, which are a percentile's, have no suffixes."""
+    if place and isinstance(arg, Literal) and is_numeric(arg.type):
+        return arg.value
+    return without_parentheses(render.text(arg))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rewrite.ir.block import SortKey
 from rewrite.ir.expr import Expr
 from rewrite.ir.row_block import RowBlock
-from rewrite.render.expressions import Dialect, Renderer, quote
+from rewrite.render.expressions import Dialect, Renderer, column_sql
 
 
 def renderer(dialect: Dialect) -> Renderer:
     """Writes expressions over the table's columns."""
-    return Renderer(dialect, lambda column: quote(column.name, dialect))
+    return Renderer(dialect, lambda column: column_sql(column, dialect))
 
 
 def where_sql(block: RowBlock, dialect: Dialect) -> str:

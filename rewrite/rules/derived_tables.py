@@ -287,6 +287,22 @@ def with_visible(select: Query, visible: Sequence[exp.CTE]) -> Query:
     return found
 
 
+def unread_queries(tree: exp.Expression) -> list[Query]:
+    """The queries of its WITH that nothing reads; Spark refuses the statement for them, too."""
+    items = defined(tree) if isinstance(tree, Query) else []
+    if not items:
+        return []
+    named = names_in(copied(tree, {id(tree.args["with_"]): None}))
+    found: list[Query] = []
+    for place in reversed(range(len(items))):
+        item = items[place]
+        if item.alias.lower() not in named:
+            query = meant(exp.Table(this=item.args["alias"].this), items[: place + 1])
+            found += [] if query is None else [with_visible(*query)]
+        named |= names_in(item)
+    return found
+
+
 def names_in(tree: exp.Expression) -> set[str]:
     """The names of one part of all relations in it."""
     return {table.name.lower() for table in tree.find_all(exp.Table) if not table.args.get("db")}

@@ -23,7 +23,7 @@ from rewrite.parse.with_definitions import Definitions
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import quote
 from rewrite.rules.derived_tables import Answers, DerivedTable, nested
-from rewrite.rules.merge_subqueries import flattened
+from rewrite.rules.merge_subqueries import flattened, over_rows
 from rewrite.rules.splice.select_positions import is_defined
 from rewrite.rules.splice.select_spans import Text
 
@@ -112,9 +112,10 @@ class _Inlining:
     def _bound(self, tree: exp.Expression) -> Block:
         """The SELECT, with the types of its outputs."""
         tree = flattened(tree)
-        split = nested(tree)
+        rows = over_rows(tree)
+        split = nested(tree) if rows is None else None
         if split is None:
-            return bind_above(tree, self._facts, self._zone)
+            return bind_above(rows or tree, self._facts, self._zone)
         answers = {name: self._answer(inner) for name, inner in split.inner.items()}
         for name, beside in split.beside.items():
             table = self._facts.table(beside.parts, At())

@@ -14,7 +14,7 @@ from msgspec import Struct
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from rewrite.bind.functions import is_aggregate
+from rewrite.bind.calls.known_words import is_aggregate
 from rewrite.parse.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.rules.splice.select_spans import Text

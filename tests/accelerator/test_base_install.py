@@ -41,13 +41,12 @@ def test_every_example_of_the_reference(tmp_path: Path) -> None:
     assert sorted(others.values()) == ["relate_invalid", "snapshot_unknown", "workload_empty"]
 
 
-_SPARKS = "SELECT region, sum(price * 3) AS s FROM shop.orders GROUP BY region"
+_SPARKS = "SELECT region ILIKE 'n%' AS r, count(*) AS n FROM shop.orders GROUP BY region ILIKE 'n%'"
 _REFUSED = [
     f"CREATE CUBE products AS {_SPARKS}",
     f"CREATE OR REPLACE CUBE fine AS {_SPARKS}",
     f"EXPLAIN CREATE CUBE products AS {_SPARKS}",
-    "CREATE CUBE texts AS SELECT upper(region) AS r, count(*) AS n FROM shop.orders GROUP BY 1",
-    "CREATE CUBE f AS SELECT region, sum(price * 2) AS s FROM shop.orders GROUP BY region",
+    "CREATE CUBE texts AS SELECT region RLIKE 'n' AS r, count(*) AS n FROM shop.orders GROUP BY 1",
     "BUILD CUBE later",
     "PUBLISH CUBE fine",
     "OPTIMIZE shop.orders ZORDER BY (region, order_id) WITH (full = true)",

@@ -88,7 +88,19 @@ def test_a_cube_that_spark_reads_is_named_with_its_reason(
         failed = dict(acc.services.failures.counts)
         for _ in range(2):
             with pytest.raises(SparkMissingError) as raised:
-                acc.query("SELECT lower(b) AS u, count(*) AS n FROM d.t GROUP BY lower(b)")
+                acc.query("SELECT b ILIKE 'x' AS u, count(*) AS n FROM d.t GROUP BY b ILIKE 'x'")
             assert "engine_failed" not in str(raised.value)
             assert "expression_not_proven" in (raised.value.hint or "")
         assert acc.services.failures.counts == failed
+
+
+def test_a_spoiled_file_is_named_where_spark_is_missing(pristine: Pristine, no_java: None) -> None:
+    folder = pristine.lake(_fill)
+    (file,) = folder.rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    with accelerator.open(folder) as acc:
+        for _ in range(2):
+            with pytest.raises(SparkMissingError) as raised:
+                acc.query("SELECT a, b FROM d.t WHERE a > 0 ORDER BY a LIMIT 2")
+            assert "rows_need_spark" in (raised.value.hint or ""), raised.value.hint
+            assert file.name in (raised.value.hint or "")

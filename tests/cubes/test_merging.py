@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from itertools import count
 
 import duckdb
+import pytest
 from datasketches import kll_doubles_sketch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,8 +32,10 @@ from cubes.definition import CubeDefinition
 from cubes.kll import SIZE_MAX, SIZE_MIN, accuracy_of, rank_error, size_for
 from cubes.match.match import match
 from cubes.match_result import Match
+from cubes.measures import Merge, measure_of, of_cells, of_one_cell
 from cubes.sql.answer import SegmentSource, answer_sql
 from cubes.sql.build import merge_select
+from rewrite.ir.expr import Aggregate, Column
 from tests.cubes.cases import fetch
 from tests.cubes.star import block, cells, connection_of, cube, load
 from tests.support.extent import sized
@@ -160,6 +163,36 @@ def test_integers_keep_their_digits_beside_a_null() -> None:
         "SELECT acc_bitmap_count([acc_bitmap([4611686018427387905, NULL, 4611686018427387904])]) n"
     )
     assert engine.run(sql).to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.parametrize("merge", [of_cells, of_one_cell])
+@pytest.mark.parametrize(
+    ("numbers", "variance"),
+    [
+        ([1e150, 1e150], 0.0),
+        ([1e200, 1e200], math.nan),
+        ([1e200], math.nan),
+        ([2.5, 1e308], math.nan),
+        ([-math.inf], math.nan),
+        ([math.inf, 1.0], math.nan),
+        ([math.nan], math.nan),
+        ([], None),
+    ],
+)
+def test_a_variance_about_a_large_mean_is_nan_as_spark_says(
+    numbers: list[float], variance: float | None, merge: Merge
+) -> None:
+    aggregate = Aggregate("var_pop", (Column(0, 1, "x", "double"),), False, None, "double")
+    measure = measure_of(aggregate)
+    assert measure is not None
+    text = measure.finish(["n", "mean", "m2"], aggregate, "duckdb", merge)
+    cell = "SELECT count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS m2 FROM rows"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE rows (x DOUBLE)")
+        for number in numbers:
+            connection.execute("INSERT INTO rows VALUES (?)", [number])
+        ((found,),) = connection.execute(f"SELECT {text} FROM ({cell})").fetchall()
+    assert repr(found) == repr(variance)
 
 
 def test_nothing_is_an_empty_set() -> None:

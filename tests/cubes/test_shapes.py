@@ -17,6 +17,7 @@ from cubes.sql.answer import RawSource, SegmentSource, answer_sql
 from rewrite.bind.select import bind_block
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Column, Literal
+from rewrite.ir.literals import filled
 from rewrite.parse.parse import parse
 from rewrite.parse.statement_shape import StatementShape, parametrised, shape_of
 from rewrite.reason import Declined, DeclinedError
@@ -62,7 +63,7 @@ def _texts(decision: Decision) -> list[str]:
 
 def _filled(text: str, constants: list[Literal], dialect: Dialect) -> str:
     pieces, parameters = split_marks(text)
-    values = [literal(Literal(constants[p.index].value, p.type), dialect) for p in parameters]
+    values = [literal(filled(p, constants[p.index].value, "UTC"), dialect) for p in parameters]
     return "".join(part for pair in zip(pieces, (*values, ""), strict=True) for part in pair)
 
 
@@ -108,8 +109,11 @@ def _is_the_statements_own(case: Case) -> None:
         written = [f"'{c.value}'" if c.type == "string" else c.value for c in constants]
         wanted = _texts(_decision(parse(shape.filled(written)), definition))
         dialects: tuple[Dialect, ...] = ("duckdb", "duckdb", "spark", "spark")
-        filled = [_filled(t, constants, d) for t, d in zip(texts, dialects, strict=False)]
-        assert filled == wanted, (case.title, case.query)
+        try:
+            found = [_filled(t, constants, d) for t, d in zip(texts, dialects, strict=False)]
+        except DeclinedError:
+            continue  # a text that is no time; such a statement is planned by itself
+        assert found == wanted, (case.title, case.query)
 
 
 def test_most_rules_have_parameters() -> None:

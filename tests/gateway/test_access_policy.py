@@ -326,7 +326,7 @@ def test_json_of_others_is_checked(value, key, place):
         except ConfigError:
             continue
         assert found.everything is (raw["everything"] is True)
-        assert json.loads(json.dumps(found.to_json())) == raw
+        assert json.loads(json.dumps(found.to_json())) == json.loads(json.dumps(raw))
 
 
 @pytest.mark.parametrize(

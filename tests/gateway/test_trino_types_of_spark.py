@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelerator.gateway.catalog.trino_types import JdbcType, jdbc_type, trino_type
+from accelerator.gateway.catalog.trino_types import JdbcType, jdbc_type
+from rewrite.dialects.trino.type_names import trino_type
 
 _NAMES = st.sampled_from(["a", "b c", 'q"t', "Ü", "x9", "9x", "_"])
 _PLAIN = st.sampled_from(

@@ -18,6 +18,7 @@ from accelerator.common.config.config import Config
 from accelerator.gateway.settings import GatewaySettings
 from accelerator.query.statements.catalog import EXAMPLES
 from accelerator.query.statements.grammar import INDEX_KINDS
+from rewrite.functions.table import BY_WORD
 from rewrite.reason import REASONS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -108,6 +109,11 @@ def test_the_cli_page_has_the_help_of_each_command(command):
 def _renewed(match):
     command = match[1]
     return f"```text\n$ accelerator {command}{' ' if command else ''}--help\n{_help(command)}```"
+
+
+def test_the_page_on_functions_has_each_of_the_table():
+    page = (REFERENCE / "functions.md").read_text(encoding="utf-8")
+    assert [word for word in BY_WORD if f"`{word}" not in page] == []
 
 
 def test_the_index_lists_each_decision():

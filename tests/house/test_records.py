@@ -79,10 +79,10 @@ def test_functions_of_dataclasses_are_called_where_dataclasses_are() -> None:
     }
     plans = {
         f"accelerator/planning/{one}.py"
-        for one in ("plan_template", "plans/plan", "candidates/search")
+        for one in ("plan_template", "plans/plan", "candidates/search", "candidates/ordered_rows")
     }
     seen = {f"accelerator/gateway/monitoring/{one}.py" for one in ("history", "query_log")}
-    files = {"accelerator/iceberg/rows/float_edges.py"}
+    files = {"accelerator/iceberg/rows/float_edges.py", "accelerator/query/execution/executor.py"}
     assert found == plans | seen | files
 
 

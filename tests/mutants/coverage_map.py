@@ -1,7 +1,7 @@
 """The recorded coverage map: which tests run which lines of the product, and how long they take.
 
-Made of two runs of what `make test` runs, the unit part and the Spark part, under coverage with a
-context for each test; kept under `build/mutants/map`. Promises: a part is kept whole or not at all;
+Made of a run for each part of the tests (unit, served, Spark, long) under coverage with a context
+for each test; kept under `build/mutants/map`. Promises: a part is kept whole or not at all;
 lines of a file that has changed since are found again by their function, else by their file.
 Processes that tests start are measured too, unless they are killed.
 """
@@ -31,9 +31,12 @@ from tests.mutants.tree import BUILD, PRODUCT, Tree
 
 FOLDER = BUILD / "map"
 PARTS: Mapping[str, tuple[str, ...]] = {
-    "unit": ("-m", "not spark and not slow"),
-    "spark": ("-m", "spark and not slow", "--dist", "loadfile"),
+    "unit": ("-m", "not spark and not slow and not served and not long"),
+    "served": ("-m", "served and not spark and not slow and not long", "--dist", "loadfile"),
+    "spark": ("-m", "spark and not slow and not long", "--dist", "loadfile"),
+    "long": ("-m", "long and not slow", "--dist", "loadfile"),
 }
+"""Cheap ones first, by pytest's arguments, as the Makefile has them."""
 _CONFIG = """[run]
 branch = False
 core = ctrace
@@ -79,16 +82,16 @@ class Ran:
 
 
 class CoverageMap:
-    """The map, read."""
+    """The map of some parts, read."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = FOLDER, parts: Iterable[str] = PARTS) -> None:
         self.tests: dict[str, Case] = {}
         self.made: dict[str, str] = {}
         self.sums: set[str] = set()
         self.failed: set[str] = set()
         self._files: dict[str, dict[str, Any]] = {}
         self._data: list[tuple[CoverageData, dict[str, Any], str]] = []
-        for part in PARTS:
+        for part in parts:
             told = json.loads((folder / f"{part}.json").read_text())
             data = CoverageData(basename=str(folder / f"{part}.coverage"))
             data.read()
@@ -159,9 +162,9 @@ def _both(one: Ran, other: Ran) -> Ran:
     return Ran(one.exact | other.exact, one.setup | other.setup)
 
 
-def missing(folder: Path = FOLDER) -> list[str]:
-    """The parts that aren't recorded."""
-    return [p for p in PARTS if not (folder / f"{p}.json").exists()]
+def is_recorded(part: str, folder: Path = FOLDER) -> bool:
+    """Returns whether the map has the part."""
+    return (folder / f"{part}.json").exists()
 
 
 def record(
@@ -232,15 +235,15 @@ def record(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def collected(tree: Tree, mapped: CoverageMap) -> dict[str, int]:
-    """The tests that the tree has now, with their places; not slow ones."""
+def collected(tree: Tree, mapped: CoverageMap, part: str) -> dict[str, int]:
+    """Returns the tests of that part that the tree has now, with their places."""
     if mapped.sums == {checksum_of(tree.folder)}:
         return {name: test.place for name, test in mapped.tests.items()}
     with tempfile.TemporaryDirectory(prefix="acc-map-") as scratch:
         told = Path(scratch) / "told"
         command = [sys.executable, "-m", "tests.mutants.told", "-q", "--co"]
         done = subprocess.run(
-            [*command, "-p", "no:cacheprovider", "-m", "not slow", "tests"],
+            [*command, "-p", "no:cacheprovider", *PARTS[part][:2], "tests"],
             cwd=tree.folder,
             env=tree.environment(Path(scratch), {"MUTANTS_TOLD": str(told)}),
             capture_output=True,

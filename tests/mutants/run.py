@@ -1,6 +1,6 @@
 """`make mutants`: plants each fault alone, and runs the tests that run the lines it changes.
 
-    python -m tests.mutants.run [--json F] [--only NAME …] [--list] [--jobs 2] [--map-anew]
+    python -m tests.mutants.run [--json F] [--only NAME …] [--parts unit …] [--list] [--jobs 2]
 
 The first test that fails ends a fault, if it passes without it; a fault that no test notices
 survives, and is named at the end. Works in copies of the repository under `build/mutants`.
@@ -201,6 +201,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="just these faults")
     parser.add_argument("--list", action="store_true", help="name the faults, and run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="so many side by side [2]")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=list(coverage_map.PARTS),
+        default=list(coverage_map.PARTS),
+        help="tests that are asked, the cheap ones first [all]",
+    )
     parser.add_argument("--map-anew", action="store_true", help="record the coverage map again")
     told = parser.parse_args(arguments)
     try:
@@ -210,7 +217,7 @@ def main(arguments: Sequence[str]) -> int:
             for one in mutants:
                 print(f"{one.name}  {one.file}\n    {one.why}")
             return 0
-        figures = run(mutants, max(1, told.jobs), anew=told.map_anew)
+        figures = run(mutants, max(1, told.jobs), told.parts, anew=told.map_anew)
     except (MutantError, MapError) as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
@@ -230,50 +237,97 @@ def _wanted(mutants: Sequence[Mutant], only: Sequence[str]) -> list[Mutant]:
     return [one for one in mutants if not only or one.name in only]
 
 
-def run(mutants: Sequence[Mutant], jobs: int, *, anew: bool = False) -> dict[str, Any]:
-    """Plants all of them, tells each as it ends, and gives the figures."""
+def run(
+    mutants: Sequence[Mutant],
+    jobs: int,
+    parts: Sequence[str] = tuple(coverage_map.PARTS),
+    *,
+    anew: bool = False,
+) -> dict[str, Any]:
+    """Plants all of them, prints each verdict, and returns the figures.
+
+    A fault is tried by one part of the tests after the other, until one notices it. It isn't tried
+    by the parts before the one that noticed it last, unless that one doesn't notice it any more.
+    """
     names = sources()
     trees = [Tree(BUILD / f"tree-{number}") for number in range(jobs)]
     for tree in trees:
         tree.refresh(names)
-    minutes = _record(trees[0], anew=anew)
-    mapped = CoverageMap()
-    there = coverage_map.collected(trees[0], mapped)
-    new = len(there.keys() - mapped.tests.keys())
-    print(f"map: unit {mapped.made['unit']}; spark {mapped.made['spark']}")
-    if new:
-        print(f"map: {new} tests are newer than it and aren't run; --map-anew records them")
-    began = time.monotonic()
+    noticed = json.loads(NOTICED.read_text())
     known = Known()
-    if mapped.sums == {coverage_map.checksum_of(trees[0].folder)}:
-        known.good |= mapped.tests.keys() - mapped.failed
-    found = list(_all(mutants, trees, mapped, there, known))
-    _keep(found)
-    spent = (time.monotonic() - began) / 60
-    lost = sorted(one.mutant.name for one in found if one.is_lost)
-    for name, said in sorted(known.bad.items()):
-        print(f"fails without any fault, and counts for none: {name}\n    {said[-200:]}")
-    print(f"{len(found)} planted, {len(found) - len(lost)} noticed, in {spent:.1f} minutes")
-    if lost:
-        print(f"no test notices: {', '.join(lost)}")
-    return {
-        "mutants": len(found),
-        "mutants_lost": len(lost),
+    verdicts: dict[str, Verdict] = {}
+    skipped: dict[str, set[str]] = {part: set() for part in parts}
+    map_minutes, spent = 0.0, 0.0
+    for again, part in [(False, one) for one in parts] + [(True, one) for one in parts]:
+        lost = [one for one in mutants if one.name not in verdicts or verdicts[one.name].is_lost]
+        if again:
+            lost = [one for one in lost if one.name in skipped[part]]
+        if not lost:
+            continue
+        map_minutes += _record(part, trees[0], anew=anew and not again)
+        mapped = CoverageMap(parts=(part,))
+        files = {case.file for case in mapped.tests.values()}
+        if not again:
+            later = {
+                one.name
+                for one in lost
+                if one.name not in verdicts and noticed.get(one.name, "") not in {"", *files}
+            }
+            skipped[part] |= later
+            lost = [one for one in lost if one.name not in later]
+        there = coverage_map.collected(trees[0], mapped, part)
+        new = len(there.keys() - mapped.tests.keys())
+        print(f"map: {part} {mapped.made[part]}: {len(lost)} faults to plant")
+        if new:
+            print(f"map: {new} tests are newer than it and aren't run; --map-anew records them")
+        began = time.monotonic()
+        if mapped.sums == {coverage_map.checksum_of(trees[0].folder)}:
+            known.good |= mapped.tests.keys() - mapped.failed
+        for one in _all(lost, trees, mapped, there, known):
+            if one.mutant.name not in verdicts or one.outcome != UNCOVERED:
+                verdicts[one.mutant.name] = one
+            if one.killer:
+                _keep(one)
+        spent += (time.monotonic() - began) / 60
+    return _figures(mutants, verdicts, known) | {
         "mutants_minutes": round(spent, 1),
-        "survivors": lost,
-        "listed": sum(bool(one.mutant.listed) for one in found),
-        "map_minutes": minutes,
+        "map_minutes": map_minutes,
+        "parts": list(parts),
         "jobs": jobs,
         "cores": os.cpu_count(),
-        "failed_without": sorted(known.bad),
-        "each": [_row(one) for one in sorted(found, key=lambda v: v.mutant.name)],
     }
 
 
-def _keep(found: Sequence[Verdict]) -> None:
-    """Which test file has noticed each fault, so that it's asked first the next time."""
+def _figures(
+    mutants: Sequence[Mutant], verdicts: Mapping[str, Verdict], known: Known
+) -> dict[str, Any]:
+    """Prints and returns what came of the faults."""
+    left = sorted(one.name for one in mutants if one.name not in verdicts)
+    lost = sorted(name for name, one in verdicts.items() if one.is_lost)
+    for name, said in sorted(known.bad.items()):
+        print(f"fails without any fault, and counts for none: {name}\n    {said[-200:]}")
+    noticed = len(verdicts) - len(lost)
+    print(f"{len(mutants)} planted, {noticed} noticed")
+    if left:
+        print(f"only other parts of the tests may notice: {', '.join(left)}")
+    if lost:
+        print(f"no test notices: {', '.join(lost)}")
+    return {
+        "mutants": len(mutants),
+        "mutants_noticed": noticed,
+        "mutants_lost": len(lost),
+        "mutants_left": left,
+        "survivors": lost,
+        "listed": sum(bool(one.listed) for one in mutants),
+        "failed_without": sorted(known.bad),
+        "each": [_row(verdicts[name]) for name in sorted(verdicts)],
+    }
+
+
+def _keep(noticed: Verdict) -> None:
+    """Writes which test file has noticed a fault, so that it's asked first the next time."""
     known = json.loads(NOTICED.read_text())
-    known |= {one.mutant.name: one.killer.partition("::")[0] for one in found if one.killer}
+    known[noticed.mutant.name] = noticed.killer.partition("::")[0]
     there = {one.name for one in read()}
     kept = {name: file for name, file in sorted(known.items()) if name in there}
     NOTICED.write_text(json.dumps(kept, indent=1) + "\n")
@@ -292,12 +346,13 @@ def _row(one: Verdict) -> dict[str, Any]:
     }
 
 
-def _record(tree: Tree, *, anew: bool) -> float:
-    """Records the parts of the map that are missing, or all; how many minutes that took."""
+def _record(part: str, tree: Tree, *, anew: bool) -> float:
+    """Records a part of the map if it's missing or wanted anew; returns the minutes it took."""
+    if coverage_map.is_recorded(part) and not anew:
+        return 0.0
     began = time.monotonic()
-    for part in coverage_map.PARTS if anew else coverage_map.missing():
-        print(f"map: the {part} tests are run once under coverage, which takes a while", flush=True)
-        coverage_map.record(part, tree, os.cpu_count() or 1)
+    print(f"map: the {part} tests are run once under coverage, which takes a while", flush=True)
+    coverage_map.record(part, tree, os.cpu_count() or 1)
     return round((time.monotonic() - began) / 60, 1)
 
 

@@ -136,7 +136,7 @@ def mapped(tmp_path):
         told = {"made": "now", "root": "/root", "tests": some, "files": files}
         told |= {"sum": "s", "failed": []}
         (tmp_path / f"{part}.json").write_text(json.dumps(told))
-    return CoverageMap(tmp_path)
+    return CoverageMap(tmp_path, ("unit", "spark"))
 
 
 def test_the_map_knows_lines_functions_files_and_importers(mapped):

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewrite.client import ClientContext
-from rewrite.dialects.translate import translated_for
 from rewrite.dialects.trino.regex import java_pattern
 from rewrite.errors import UntranslatedError
 from rewrite.parse.parse import parse
-from tests.support.trino_answers import alike, cases, columns, recorded
+from tests.support.trino_answers import alike, cases, columns, recorded, spark_text
 
 
 def test_all_are_recorded() -> None:
@@ -62,9 +60,7 @@ def test_what_is_alike(ours: object, theirs: object, type_: str, wanted: bool) -
 
 
 def _asked(expression: str, zone: str = "UTC", table: str = "n") -> str:
-    client = ClientContext(catalog="c", schema="s", time_zone=zone)
-    sql = f"SELECT {expression} AS r FROM {table}"
-    return translated_for(client, sql, "trino", columns, ["c"]).text
+    return spark_text(f"SELECT {expression} AS r FROM {table}", columns, zone)
 
 
 @pytest.mark.parametrize(
@@ -172,18 +168,16 @@ def test_tables_moments_are_in_utc() -> None:
 )
 def test_zones_of_names(sql: str, wanted: bool) -> None:
     """A column is of one zone if all that it is made of is."""
-    client = ClientContext(catalog="c", schema="s", time_zone="UTC")
     if wanted:
-        assert translated_for(client, sql, "trino", columns, ["c"]).text.startswith("SELECT HOUR(")
+        assert spark_text(sql, columns).startswith("SELECT HOUR(")
         return
     with pytest.raises(UntranslatedError, match="in which time zone"):
-        translated_for(client, sql, "trino", columns, ["c"])
+        spark_text(sql, columns)
 
 
 def test_a_zone_follows_a_name() -> None:
     sql = "SELECT hour(m) AS r FROM (SELECT m AT TIME ZONE 'Asia/Tokyo' AS m FROM m) AS q"
-    client = ClientContext(catalog="c", schema="s", time_zone="UTC")
-    text = translated_for(client, sql, "trino", columns, ["c"]).text
+    text = spark_text(sql, columns)
     assert text.startswith("SELECT HOUR(CONVERT_TIMEZONE('UTC', 'Asia/Tokyo', ")
 
 

@@ -30,6 +30,8 @@ def _check(step: Step) -> str | None:
 def _check_renamed(step: Step, form: str) -> str | None:
     """How the call is treated otherwise over columns of other names, if it is."""
     known = _answers().get(step.key)
+    if form == "values" and "typeof" in step.template:
+        form = "union"  # a constant is of another type than the column
     sql, names = renamed(step, form)
     text = spark_of(sql, step.zone)
     if known is None or text is None:

@@ -49,9 +49,10 @@ _CUBES = {
     " approx_count_distinct(k) FILTER (WHERE b) AS f, approx_percentile(l, 0.5) AS m,"
     " approx_percentile(y, 0.9) FILTER (WHERE b) AS y, count(*) AS c FROM {f} GROUP BY g",
     "upper": "SELECT upper(s) AS u, l, count(*) AS n FROM {f} GROUP BY upper(s), l",
+    "pattern": "SELECT s ILIKE 's1%' AS u, count(*) AS n FROM {f} GROUP BY s ILIKE 's1%'",
     "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
 }
-_BY_SPARK = ("upper",)
+_BY_SPARK = ("pattern",)
 """Cubes that aren't built in process."""
 _INDEXES = {
     "BITMAP": "k",

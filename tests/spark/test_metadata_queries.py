@@ -62,10 +62,9 @@ BY_SPARK = {
     "SELECT count(*) FROM {} WHERE file_size_in_bytes / record_count > 1": "may_raise",
     "SELECT a.content FROM {} a JOIN {} b ON a.file_path = b.file_path": "metadata_one_table",
     "WITH f AS (SELECT * FROM {}) SELECT count(*) FROM f": "block_unsupported",
-    "SELECT upper(file_path) AS u FROM {}": "expression_not_proven",
+    "SELECT initcap(file_path) AS u FROM {}": "expression_unsupported",
     "SELECT column_stats.a.lower_bound + 1 FROM {} ORDER BY content": "may_raise",
     "SELECT approx_count_distinct(file_path) AS n FROM {}": "expression_not_proven",
-    "SELECT partition_data.f, count(*) FROM {} GROUP BY partition_data.f": "expression_not_proven",
     "SELECT max(column_stats.`r.y z`.upper_bound) FROM {}": "expression_not_proven",
     "SELECT record_count FROM {} column_stats": "name_ambiguous",
 }

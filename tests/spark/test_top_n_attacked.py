@@ -15,10 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from accelerator.common.statement_metrics import Metrics
+from accelerator.engines.duckdb.table_scan import TableScan, table_scan
 from accelerator.errors import CancelledError
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.rows.row_groups import GroupReader, OpenFile
 from accelerator.planning.plans import PlainPlan
+from accelerator.query.execution.row_readers import at_once
 from accelerator.query.execution.row_readers.scan import SortedRows
 from accelerator.services.verification.compare import differ_sorted
 from accelerator.session.session import Accelerator
@@ -192,7 +194,13 @@ def test_cancel_while_files_are_read(spark_warehouse, acc, monkeypatch) -> None:
         acc.cancel()
         return real(self, files)
 
+    def cancels_scan(*args: Any) -> TableScan:
+        opened.append(0)
+        acc.cancel()
+        return table_scan(*args)
+
     monkeypatch.setattr(GroupReader, "open", cancels)
+    monkeypatch.setattr(at_once, "table_scan", cancels_scan)
     for rest in ("LIMIT 150", ""):
         with pytest.raises(CancelledError):
             acc.query(f"SELECT s FROM {table} ORDER BY s {rest}")

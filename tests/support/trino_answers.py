@@ -10,7 +10,7 @@ import json
 import math
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -26,6 +26,8 @@ _FOLDER = Path(__file__).parent.parent / "rewrite" / "trino"
 CASES = tomllib.loads((_FOLDER / "cases.toml").read_text())
 ANSWERS = _FOLDER / "answers.json"
 _DIGITS = 1e-12
+Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
+"""Returns the columns of a table with Spark's types."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,13 @@ class Case:
 
     def spark(self) -> str:
         """Spark's text of it, over views with the tables' names."""
-        client = ClientContext(catalog="c", schema="s", time_zone=self.zone)
-        text = translated_for(client, self.sql, "trino", columns, ["c"]).text
-        return text.replace("`c`.`s`.", "")
+        return spark_text(self.sql, columns, self.zone).replace("`c`.`s`.", "")
+
+
+def spark_text(sql: str, columns_of: Columns, zone: str = "UTC", engine: str | None = None) -> str:
+    """Returns Spark's text of a statement of a Trino client in that zone, at the schema `c.s`."""
+    client = ClientContext(catalog="c", schema="s", time_zone=zone)
+    return translated_for(client, sql, "trino", columns_of, ["c"], engine).text
 
 
 def columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:

@@ -19,6 +19,8 @@ from accelerator.errors import EngineError, RelateColumnError
 from accelerator.iceberg.pruning.column_ranges import range_of
 from cubes.may_raise import unsafe
 from rewrite.bind.expressions import bind
+from rewrite.functions.casts import cast_of
+from rewrite.functions.table import BY_OP
 from rewrite.identifiers.qualified_name import joined
 from rewrite.ir.expr import Aggregate, Call, Column, Expr, columns, walk
 from rewrite.ir.integer_ranges import raises_nothing
@@ -101,6 +103,17 @@ def _check_calls(expr: Expr) -> None:
             if node.op in TOKEN_TESTS:
                 raise DeclinedError("expression_unsupported", f"{node.op}, which isn't Spark's.")
             check_duckdb(node)
+            if _may_leave_a_value(node):
+                raise DeclinedError("expression_not_proven", f"The operator {node.op}.")
+
+
+def _may_leave_a_value(call: Call) -> bool:
+    """Decides whether only Spark can compute some values, which a build in process would need."""
+    if call.op == "concat":
+        return any(arg.type != "string" for arg in call.args)
+    if call.op == "cast":
+        return cast_of(call.args[0].type, call.type or "") is not None
+    return call.op in BY_OP or call.op == "%"
 
 
 def _refused(text: str, error: DeclinedError) -> RelateColumnError:

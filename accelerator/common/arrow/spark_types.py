@@ -32,6 +32,7 @@ def arrow_type(type_: str) -> pa.DataType:
     return _TYPES[type_]
 
 
+_ARRAY = "array<"
 _WIDTHS = {
     "boolean": 1,
     "tinyint": 1,
@@ -77,11 +78,18 @@ def _rescaled(unscaled: pa.Array, target: pa.Decimal128Type) -> pa.Array:
     return scaled.cast(target)
 
 
+def _answer_type(type_: str) -> pa.DataType:
+    """The Arrow type of an output. Arrays are sets, which contain no NULL."""
+    if not type_.startswith(_ARRAY):
+        return arrow_type(type_)
+    return pa.list_(pa.field("element", arrow_type(type_[len(_ARRAY) : -1]), nullable=False))
+
+
 def conform(table: pa.Table, names: list[str], types: list[str]) -> pa.Table:
     """The table with Spark's names and types; pa.ArrowInvalid where a value doesn't fit."""
     columns = []
     for column, type_ in zip(table.columns, types, strict=True):
-        wanted = arrow_type(type_)
+        wanted = _answer_type(type_)
         # A cast imports Arrow's compute module, 60 ms of a new process's first answer.
         columns.append(column if column.type == wanted else column.cast(wanted))
     return pa.table(columns, names=names)

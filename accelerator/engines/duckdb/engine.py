@@ -42,7 +42,7 @@ from accelerator.engines.sketch_functions import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError, MemoryExceededError, RowRaisedError
 from accelerator.iceberg.errors import NeedsSparkError
 from cubes.states import SUM_LEAVES
-from rewrite.bind.functions import OURS
+from rewrite.bind.calls.known_words import OURS
 from rewrite.render.expressions import RAISED
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ _OPTIMIZERS_OFF = (
     # With it DuckDB 2.0 answers a UNION ALL of two aggregates over one join wrongly: a cover's
     # very shape.
     "common_subplan",
-    # Narrower values in memory are for large intermediate results; small answers wait 0.3 ms for
-    # the plan of it.
-    "compressed_materialization",
     # A key of ORDER BY that follows from others isn't computed with it, though Spark's may raise.
     "redundant_order_keys",
 )
@@ -78,6 +75,8 @@ _BATCH_ROWS = 1 << 17
 NO_MAX = sys.maxsize
 FEW_ROWS = 100_000
 """Answers of as many are taken at once, which is 0.3 ms faster than as they come."""
+_WHOLE_ROWS, _ROW_BYTES = 2_000_000, 256
+"""Of fewer rows read the groups are as few, and mostly far fewer; a row has fewer bytes."""
 SPILL_BYTES = 16 * 1024**3
 _CLOSE_S, _AGAIN_S = 10.0, 0.02  # a close waits so long for statements, and asks so often
 
@@ -138,23 +137,31 @@ class DuckDBEngine:
         *,
         tag: str = "",
         bytes_max: int | None = None,
+        whole: bool = False,
         hold: Callable[[int], None] | None = None,
     ) -> pa.Table:
         """The answer as one Arrow table. `tables` are registered by name for this call.
 
         Where it may be large, `bytes_max` (or `NO_MAX`) is given: rows are taken as they come, and
         MemoryExceededError is raised once they have more, or more than the work may hold; `hold` is
-        told of each batch in its place.
+        told of each batch in its place. If `whole`, DuckDB makes all of them before the first is
+        fetched, and plans the statement only once. No limit counts them then: see `may_make_whole`.
         """
         if "acc_" in sql:
             self._define_functions()
         cursor = self._cursor()
         with self._tracked(cursor, tag), self._failing(tag), _registered(cursor, tables):
-            if bytes_max is not None:
-                relation = cursor.sql(_single(cursor, sql))
-                return _bounded(relation, bytes_max, hold or partial(self.held.hold, tag))
-            # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
-            return cursor.execute(_single(cursor, sql)).to_arrow_table()
+            # `execute` plans once; `sql` binds the statement twice, 0.3 to 2 ms of a few.
+            if bytes_max is None:
+                return cursor.execute(_single(cursor, sql)).to_arrow_table()
+            made = (cursor.execute if whole else cursor.sql)(_single(cursor, sql))
+            return _bounded(
+                made.to_arrow_reader(_BATCH_ROWS), bytes_max, hold or partial(self.held.hold, tag)
+            )
+
+    def may_make_whole(self, rows: int) -> bool:
+        """Tests whether an answer of at most so many rows is small enough to be made at once."""
+        return rows <= min(_WHOLE_ROWS, self.held.bytes_max // _ROW_BYTES)
 
     def stream(
         self,
@@ -435,11 +442,8 @@ def _registered(
             cursor.unregister(name)
 
 
-def _bounded(
-    relation: duckdb.DuckDBPyRelation, bytes_max: int, hold: Callable[[int], None]
-) -> pa.Table:
-    """The rows; MemoryExceededError where they're too many bytes, before more of them are made."""
-    reader = relation.to_arrow_reader(_BATCH_ROWS)
+def _bounded(reader: pa.RecordBatchReader, bytes_max: int, hold: Callable[[int], None]) -> pa.Table:
+    """Reads the rows; MemoryExceededError once they have too many bytes."""
     batches, size = [], 0
     try:
         for batch in reader:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
     """A name of those columns' rows."""
     facts = pinned.facts
-    ids = {found.field_id for found in map(facts.column, columns) if found is not None}
+    ids = {path[0].field_id for path in map(facts.path, columns) if path}
     return (facts.uuid, facts.snapshot_id, facts.schema_id, facts.layouts(ids), *columns)
 
 
@@ -42,7 +42,7 @@ class KeptRows:
         if pinned.size_bytes > _SMALL:
             return False
         rows = pinned.statistics().rows
-        types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+        types = (one.type for one in map(pinned.facts.field, columns) if one is not None)
         return bool((rows >= 0).all()) and int(rows.sum()) * row_width(types) * 4 <= self._size
 
     def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:

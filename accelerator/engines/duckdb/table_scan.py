@@ -18,18 +18,16 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from accelerator.engines.duckdb.engine import path_list, text_literal
+from accelerator.engines.duckdb.engine import path_list
+from accelerator.engines.duckdb.scan_schema import ScanColumns, scan_columns
 from accelerator.iceberg.io import inputs_for, object_file
-from rewrite.reason import DeclinedError
-from rewrite.render.expressions import duckdb_type, quote
-from rewrite.types import FLOATING
+from rewrite.render.expressions import quote
 
 if TYPE_CHECKING:
     from accelerator.engines.duckdb.engine import DuckDBEngine
     from accelerator.iceberg import LiveFile, PinnedTable
     from accelerator.iceberg.rows.duckdb_readable import ByIds
     from accelerator.iceberg.rows.read import Hold
-    from rewrite.facts import ColumnFacts
 
 
 _SPANS_MAX = 16
@@ -70,9 +68,8 @@ def table_scan(
     MemoryExceededError where it may not hold what is read here;
     NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
     """
-    columns = [column for column in map(pinned.facts.column, names) if column is not None]
-    types, hold = _types(columns), partial(engine.held.hold, tag)
-    if types is None or len(columns) < len(names) or not files:
+    columns, hold = _columns(pinned, names), partial(engine.held.hold, tag)
+    if columns is None or not files:
         return _in_arrow(pinned, names, files, name, numbered, hold, engine.objects(tag).count)
     from accelerator.iceberg.rows.duckdb_readable import by_ids  # imports PyArrow's dataset half
 
@@ -84,14 +81,14 @@ def table_scan(
     parts: list[str] = []
     file_bytes = found.file_bytes
     if found.whole:
-        parts.append(_select(columns, types, found.whole, found.files, numbered))
+        parts.append(_select(columns, found.whole, found.files, numbered))
     if found.deleted:
         deletes = f"{name}_deleted"
         tables[deletes] = _deleted(found)
         hold(tables[deletes].nbytes)
         paths = [path for path, _ in found.deleted]
         parts.append(
-            f"{_select(columns, types, paths, found.files, numbered)} AS s ANTI JOIN {deletes} AS d"
+            f"{_select(columns, paths, found.files, numbered)} AS s ANTI JOIN {deletes} AS d"
             " ON d.file = s.file_index AND d.pos = s.file_row_number"
         )
     if found.others:
@@ -99,7 +96,7 @@ def table_scan(
             pinned, names, found.others, f"{name}_beside", numbered, hold, objects.count
         )
         tables.update(beside.tables)
-        shown = [quote(c.name, "duckdb") for c in columns]
+        shown = [quote(one, "duckdb") for one in columns.names]
         shown += [] if numbered is None else [numbered.column]
         from_ = f"({beside.text})" if beside.text else f"{name}_beside"
         parts.append(f"SELECT {', '.join(shown)} FROM {from_}")
@@ -129,9 +126,9 @@ def span_scan(
     DuckDB prunes the row groups outside of a span. `numbered` adds its columns. NeedsSparkError as
     of `table_scan`.
     """
-    columns = [column for column in map(pinned.facts.column, names) if column is not None]
-    types, ids = _types(columns), {column.field_id for column in columns}
-    if types is None or len(columns) < len(names) or not spans:
+    columns = _columns(pinned, names)
+    ids = {path[-1].field_id for path in map(pinned.facts.path, names) if path}
+    if columns is None or not names or not spans:
         return None
     if sum(not one.whole for one in spans) > _SPANS_MAX:
         return None
@@ -146,14 +143,20 @@ def span_scan(
         return None
     paths = dict(zip((file.path for file in files), found.whole, strict=True))
     whole = [paths[one.file.path] for one in spans if one.whole]
-    parts = [_select(columns, types, whole, found.files, numbered)] if whole else []
+    parts = [_select(columns, whole, found.files, numbered)] if whole else []
     parts += (
-        f"{_select(columns, types, [paths[one.file.path]], found.files, numbered)}"
+        f"{_select(columns, [paths[one.file.path]], found.files, numbered)}"
         f" WHERE file_row_number BETWEEN {one.first} AND {one.end - 1}"
         for one in spans
         if not one.whole
     )
     return " UNION ALL ".join(parts)
+
+
+def _columns(pinned: PinnedTable, names: Sequence[str]) -> ScanColumns | None:
+    """The columns as DuckDB reads them; None if it can't, or there are none of these names."""
+    found = [path for path in map(pinned.facts.path, names) if path]
+    return scan_columns(found) if len(found) == len(names) else None
 
 
 class FileNumberColumn(Struct, frozen=True):
@@ -192,27 +195,13 @@ def _in_arrow(
     return TableScan(" UNION ALL ".join(parts), tables, size)
 
 
-def _types(columns: Sequence[ColumnFacts]) -> list[str] | None:
-    """DuckDB's; None where it has none for some."""
-    try:
-        return [duckdb_type(column.type) for column in columns]
-    except DeclinedError:
-        return None
-
-
 def _select(
-    columns: Sequence[ColumnFacts],
-    types: Sequence[str],
+    columns: ScanColumns,
     paths: Sequence[str],
     origins: Mapping[str, str],
     numbered: FileNumberColumn | None,
 ) -> str:
-    fields = ", ".join(
-        f"{column.field_id}: {{name: 'f{column.field_id}', type: {text_literal(type_)},"
-        " default_value: NULL}"
-        for column, type_ in zip(columns, types, strict=True)
-    )
-    shown = list(map(_shown, columns))
+    shown = list(columns.items)
     if numbered is not None:
         listed = ", ".join(str(numbered.numbers[origins[path]]) for path in paths)
         shown.append(
@@ -221,16 +210,8 @@ def _select(
         )
         if numbered.row is not None:
             shown.append(f"CAST(file_row_number AS BIGINT) AS {quote(numbered.row, 'duckdb')}")
-    scan = f"read_parquet({path_list(list(paths))}, schema = MAP {{{fields}}}"
+    scan = f"read_parquet({path_list(list(paths))}, schema = {columns.schema}"
     return f"SELECT {', '.join(shown)} FROM {scan}, hive_partitioning = false)"
-
-
-def _shown(column: ColumnFacts) -> str:
-    text = f"f{column.field_id}"
-    if column.type in FLOATING:
-        nan = f"CAST('nan' AS {duckdb_type(column.type)})"
-        text = f"CASE WHEN isnan({text}) THEN {nan} ELSE {text} END"
-    return f"{text} AS {quote(column.name, 'duckdb')}"
 
 
 def _deleted(found: ByIds) -> pa.Table:

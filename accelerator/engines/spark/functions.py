@@ -20,7 +20,7 @@ from pyspark.sql.functions import arrow_udf
 
 from accelerator.engines import sketch_functions
 from accelerator.engines.spark.session.state import OWN
-from rewrite.bind.functions import OURS
+from rewrite.bind.calls.known_words import OURS
 
 _log = logging.getLogger("accelerator")
 _TYPES = {"BLOB": "binary", "BIGINT": "bigint", "DOUBLE": "double"}

@@ -18,8 +18,8 @@ from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.grants import Object
 from accelerator.gateway.access.rulings import Rulings, noting
 from accelerator.gateway.catalog.schemas import SYSTEM, is_virtual, virtual_schemas
-from accelerator.gateway.catalog.trino_types import trino_type
 from accelerator.iceberg import CatalogError, Lake, PinnedTable
+from rewrite.dialects.trino.type_names import trino_type
 from rewrite.facts import ViewFacts
 
 MaySee = Callable[[str, str | None, str | None], bool]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from accelerator.gateway.catalog.listing import ListedColumn
 from accelerator.gateway.catalog.masking import masked_location, masked_value
-from accelerator.gateway.trino.types import quoted
 from accelerator.iceberg import PinnedTable
+from rewrite.dialects.trino.type_names import quoted
 
 _TRANSFORMS = {"year": "year", "month": "month", "day": "day", "hour": "hour"}
 _FORMAT = "write.format.default"

@@ -1,7 +1,4 @@
-"""Spark's type texts in Trino's words, and what JDBC is told of them.
-
-Promise: a text that can't be read is given as it stands, never as another type.
-"""
+"""JDBC's codes and sizes of Trino's types."""
 
 from __future__ import annotations
 
@@ -9,81 +6,7 @@ import re
 
 from msgspec import Struct
 
-from accelerator.gateway.trino.types import quoted
-
-_PLAIN = {
-    "boolean": "boolean",
-    "tinyint": "tinyint",
-    "smallint": "smallint",
-    "int": "integer",
-    "bigint": "bigint",
-    "float": "real",
-    "double": "double",
-    "string": "varchar",
-    "binary": "varbinary",
-    "date": "date",
-    "timestamp": "timestamp(6) with time zone",
-    "timestamp_ntz": "timestamp(6)",
-    "time": "time(6)",
-    "void": "unknown",
-}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_WORD = re.compile(r"[a-z_]+(?:\(\d+,\s*\d+\))?")
-_DEPTH_MAX = 64
-
-
-def trino_type(spark: str) -> str:
-    """Trino's text of the type; names of fields in quotes where they need them.
-
-    >>> trino_type("struct<a:bigint,B c:array<timestamp_ntz>>")
-    'row(a bigint, "B c" array(timestamp(6)))'
-    """
-    try:
-        found, end = _read(spark, 0, 0)
-    except ValueError:
-        return spark
-    return found if end == len(spark) else spark
-
-
-def _read(text: str, at: int, depth: int) -> tuple[str, int]:
-    """The type that begins there, and its end; ValueError where none does."""
-    if depth > _DEPTH_MAX:
-        raise ValueError(text)
-    if text.startswith("array<", at):
-        inner, at = _read(text, at + len("array<"), depth + 1)
-        return f"array({inner})", _past(text, at, ">")
-    if text.startswith("map<", at):
-        key, at = _read(text, at + len("map<"), depth + 1)
-        value, at = _read(text, _past(text, at, ","), depth + 1)
-        return f"map({key}, {value})", _past(text, at, ">")
-    if text.startswith("struct<", at):
-        return _row(text, at + len("struct<"), depth)
-    word = _WORD.match(text, at)
-    if word is None:
-        raise ValueError(text)
-    decimal = _DECIMAL.fullmatch(word[0])
-    if decimal is not None:
-        return f"decimal({decimal[1]},{decimal[2]})", word.end()
-    if word[0] not in _PLAIN:
-        raise ValueError(text)
-    return _PLAIN[word[0]], word.end()
-
-
-def _row(text: str, at: int, depth: int) -> tuple[str, int]:
-    fields: list[str] = []
-    while True:
-        colon = text.index(":", at)
-        inner, end = _read(text, colon + 1, depth + 1)
-        fields.append(f"{quoted(text[at:colon])} {inner}")
-        if text[end : end + 1] != ",":
-            return f"row({', '.join(fields)})", _past(text, end, ">")
-        at = end + 1
-
-
-def _past(text: str, at: int, sign: str) -> int:
-    if text[at : at + 1] != sign:
-        raise ValueError(text)
-    return at + 1
+from rewrite.types import decimal_parts
 
 
 class JdbcType(Struct, frozen=True):
@@ -128,9 +51,9 @@ def jdbc_type(trino: str) -> JdbcType:
     known = _JDBC.get(trino)
     if known is not None:
         return known
-    decimal = _DECIMAL.fullmatch(trino)
-    if decimal is not None:
-        return JdbcType(3, int(decimal[1]), int(decimal[2]), 10)
+    digits = decimal_parts(trino)
+    if digits is not None:
+        return JdbcType(3, *digits, radix=10)
     timed = _TIMED.fullmatch(trino)
     if timed is not None:
         return _of_time(timed[1] == "timestamp", int(timed[2]), bool(timed[3]))

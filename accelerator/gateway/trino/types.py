@@ -7,7 +7,6 @@ the column's name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,10 +15,10 @@ import pyarrow.types as t
 from msgspec import Struct
 
 from accelerator.errors import UnrepresentableError
+from rewrite.dialects.trino.type_names import quoted
 
 PRECISIONS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Digits behind a second, by Arrow's unit."""
-_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _VARCHAR_MAX = 2_147_483_647
 _DIGITS_MAX = 38
 _DEPTH_MAX = 64
@@ -101,11 +100,6 @@ def _displayed_argument(argument: dict[str, Any]) -> str:
     if argument["kind"] == "TYPE":
         return _displayed(value)
     return f"{quoted(value['fieldName']['name'])} {_displayed(value['typeSignature'])}"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL of Trino's has it, in quotes where it needs them."""
-    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def is_list(type_: pa.DataType) -> bool:

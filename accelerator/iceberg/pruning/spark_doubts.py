@@ -12,6 +12,8 @@
 - It truncates the constant as well: `i >= -2147483648` asks for the largest partitions alone.
 - ORC's reader in Spark skips stripes by their statistics. It counts days before the year 1583 in
   another calendar, and rounds times before 1970 (`rows/orc/orc_file.py`).
+- A manifest of ORC files doesn't count a struct's field as NULL where the struct is: `s.f IS NULL`
+  misses these rows.
 
 What plain Spark answers then can't be had but by asking it.
 """
@@ -37,7 +39,17 @@ from accelerator.iceberg.pruning.float_doubts import (
     scanned_conditions,
 )
 from rewrite import types
-from rewrite.ir.expr import Call, Column, Expr, Literal, Parameter, occurrences, uncast, walk
+from rewrite.ir.expr import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    columns,
+    occurrences,
+    uncast,
+    walk,
+)
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -107,6 +119,7 @@ def _doubt(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declined | tu
     return (
         _of_partitions(conditions, scanned)
         or _of_orc_times(conditions, scanned)
+        or _of_orc_fields(conditions, scanned)
         or float_doubt(conditions, scanned)
     )
 
@@ -122,6 +135,19 @@ def _of_orc_times(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declin
                 text = f"The column {named.name}: Spark's reader of ORC may skip early times."
                 return Declined("plain_pruning", text)
     return None
+
+
+def _of_orc_fields(conditions: Sequence[Expr], scanned: ScannedColumns) -> Declined | None:
+    for named in (one for condition in conditions for one in columns(condition) if one.path):
+        if any(_has_orc(table) for _, table in scanned(named)):
+            text = f"The field {named.name}: Spark may miss ORC files in which its struct is NULL."
+            return Declined("plain_pruning", text)
+    return None
+
+
+def _has_orc(table: ScannedTable) -> bool:
+    known = table.statistics()
+    return known is not None and "orc" in known.source.formats
 
 
 def _has_orc_before(column: Column, table: ScannedTable, sound: int) -> bool:

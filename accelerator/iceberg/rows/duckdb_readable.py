@@ -17,9 +17,11 @@ import pyarrow as pa
 from msgspec import Struct
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
+from accelerator.common.lru_cache import Recent
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs, inputs_for, local_path, object_file
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
+from accelerator.iceberg.rows.nested_fields import leaves, parents
 from accelerator.iceberg.rows.position_deletes import Positions
 from accelerator.iceberg.rows.read import Pinned, projection
 from accelerator.iceberg.rows.readable import check_readable
@@ -73,6 +75,38 @@ class ByIds(Struct, frozen=True):
     file_bytes: int
 
 
+class Projected(Struct, frozen=True):
+    """The columns that are read: their Arrow schema, and the field ids of those at its top.
+
+    `sought` are the ids of leaves, too. A column that `never` is NULL has a value in a file that
+    lacks it, or that is an error.
+    """
+
+    schema: pa.Schema
+    ids: frozenset[int]
+    sought: frozenset[int]
+    never: frozenset[int]
+
+
+_PROJECTIONS: Recent[Projected] = Recent()
+"""By the metadata file, the schema in it, the fields with a value in it and the columns' names."""
+
+
+def _projection(pinned: PinnedById, columns: Sequence[str]) -> Projected:
+    uuid, schema_id = pinned.facts.uuid, pinned.schema.schema_id
+    defaulted = pinned.defaulted_fields
+    key = (pinned.metadata_location, uuid, schema_id, defaulted, tuple(columns))
+    return _PROJECTIONS.get_or(key, lambda: _new_projection(pinned, columns))
+
+
+def _new_projection(pinned: PinnedById, columns: Sequence[str]) -> Projected:
+    schema = projection(pinned, columns)
+    wanted = schema_to_pyarrow(schema)
+    required = {field.field_id for field in schema.fields if field.required}
+    ids = frozenset(field.field_id for field in schema.fields)
+    return Projected(wanted, ids, ids_in(wanted), pinned.defaulted_fields | required)
+
+
 def by_ids(
     pinned: PinnedById,
     columns: Sequence[str],
@@ -89,9 +123,7 @@ def by_ids(
     NeedsSparkError where only Spark reads a file, or nobody in process may read the column.
     """
     check_readable(pinned, files)
-    schema = projection(pinned, columns)
-    wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
-    never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
+    wanted = _projection(pinned, columns)
     count = objects.count if objects is not None else lambda _size: None
     inputs = inputs_for(pinned.metadata_location, pinned.io_properties, count)
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
@@ -102,8 +134,7 @@ def by_ids(
     on_disk = frozenset(local)
     local |= _object_paths(inputs, [f for f in files if f.path not in local], objects)
     told = footers(inputs, [f for f in files if f.path in local])
-    fits: dict[int, frozenset[int] | None] = {}
-    places: dict[int, list[int]] = {}
+    fits: dict[int, tuple[frozenset[int] | None, list[int]]] = {}
     file_bytes = 0
     whole: list[str] = []
     deleted: list[LiveFile] = []
@@ -120,21 +151,21 @@ def by_ids(
             )
         kind = id(footer.schema)  # alike in most files
         if kind not in fits:
-            fits[kind] = _missing(footer.schema, wanted)
-            places[kind] = places_of(footer.schema, ids)
-        missing = fits[kind]
-        if missing is None or _have_values(missing & ids, file, never):
+            missing = _missing(footer.schema, wanted.schema)
+            fits[kind] = missing, places_of(footer.schema, wanted.ids)
+        missing, places = fits[kind]
+        if missing is None or _have_values(missing & wanted.sought, file, wanted.never):
             others.append(file)
             continue
         if file.path in on_disk:
             sizes = footer.sizes
-            file_bytes += file.size_bytes if sizes is None else int(sizes[places[kind]].sum())
+            file_bytes += file.size_bytes if sizes is None else int(sizes[places].sum())
         if file.deletes:
             deleted.append(file)
         else:
             whole.append(local[file.path])
     pairs = zip(deleted, DeletedRows(pinned).of_each(deleted, check), strict=True)
-    found = tuple((local[file.path], places) for file, places in pairs)
+    found = tuple((local[file.path], positions) for file, positions in pairs)
     origins = {place: path for path, place in local.items()}
     return ByIds(tuple(whole), found, tuple(others), origins, file_bytes)
 
@@ -160,15 +191,13 @@ def why_beside(
 
     No file is opened for it: only footers that were read before count.
     """
-    schema = projection(pinned, columns)
-    wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
-    never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
+    wanted = _projection(pinned, columns)
     for file in files:
         footer = known_footer(file)
         if footer is None:
             continue
-        missing = _missing(footer.schema, wanted)
-        if missing is None or _have_values(missing & ids, file, never):
+        missing = _missing(footer.schema, wanted.schema)
+        if missing is None or _have_values(missing & wanted.sought, file, wanted.never):
             return Declined("columns_not_by_id", f"It is {file.path}.")
     return None
 
@@ -192,8 +221,18 @@ def _is_link(file: LiveFile, path: str) -> bool:
 
 
 def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:
-    """Ids of the fields that such a file lacks; None where it isn't read by ids alone."""
+    """Ids of the fields that such a file lacks; None if it isn't read by ids alone."""
+    if any(pa.types.is_struct(field.type) for field in wanted):
+        own, others = parents(stored), parents(wanted)
+        if any(own.get(one, around) != around for one, around in others.items()):
+            return None
+        stored, wanted = leaves(stored), leaves(wanted)
     return None if unread(stored, wanted) is not None else lacked(stored, wanted)
+
+
+def ids_in(schema: pa.Schema) -> frozenset[int]:
+    """The ids of a schema's columns, and of the fields of its structs."""
+    return frozenset(map(int, parents(schema)))
 
 
 def _have_values(missing: Iterable[int], file: LiveFile, never: Set[int]) -> bool:

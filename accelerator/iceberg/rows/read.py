@@ -23,6 +23,7 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.rows.arrow_scan import ScanTable, WholeFiles
 from accelerator.iceberg.rows.deleted_rows import DeletedRows
+from accelerator.iceberg.rows.nested_fields import as_columns, has_nested, pruned
 from accelerator.iceberg.rows.orc.orc_file import whole_file
 from accelerator.iceberg.rows.orc.orc_footer import OrcCompressionError
 from accelerator.iceberg.rows.readable import check_readable
@@ -61,19 +62,22 @@ def read_rows(
     `count` is given the number of bytes that an object store sends.
     """
     check_readable(pinned, files)
-    types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+    types = (one.type for one in map(pinned.facts.field, columns) if one is not None)
     expected = sum(file.record_count for file in files) * row_width(types)
     if hold is not None:
         hold(expected)
-    schema = projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
+    names = columns or [field.name for field in pinned.schema.fields[:1]]
+    schema, nested = projection(pinned, names), has_nested(pinned.facts, names)
     # Batches may differ in string width from file to file; the answer's schema may not.
     target = schema_to_pyarrow(schema, include_field_ids=False)
     try:
         pieces = _pieces(pinned, schema, files, count)
         table = pa.concat_tables([target.empty_table(), *(piece.cast(target) for piece in pieces)])
+        table = as_columns(table, pinned.facts, names) if nested else table
         for column in table.columns:
             # DuckDB takes texts for UTF-8, which they need not be.
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_struct)
+            if any(one(column.type) for one in kinds):
                 column.validate(full=True)
     except (ValueError, ResolveError, NotImplementedError) as error:
         raise NeedsSparkError(
@@ -86,10 +90,13 @@ def read_rows(
 
 
 def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
-    """The pinned schema's fields of those names, in the order that was asked for."""
+    """The pinned schema's columns of those names, in their order.
+
+    Instead of a struct's field it has the struct, with no more fields than are needed.
+    """
     fields = []
     for name in columns:
-        known = pinned.facts.column(name)
+        known = pinned.facts.field(name)
         if known is None:
             raise UnknownColumnError(
                 f"{pinned.facts.name} has no column {name}",
@@ -102,6 +109,8 @@ def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
                 hint="Spark reads it; the statement takes that way by itself",
             )
         fields.append(field)
+    if has_nested(pinned.facts, columns):
+        return pruned(pinned.pyiceberg_schema, pinned.facts, columns)
     return Schema(*fields, schema_id=pinned.schema.schema_id)
 
 

@@ -25,6 +25,7 @@ from accelerator.common.arrow.spark_types import arrow_type
 from accelerator.common.interrupts import looking
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.io import inputs_for, local_path, object_file, object_stream
+from accelerator.iceberg.rows.nested_fields import flat, path_of
 from accelerator.iceberg.rows.orc.orc_file import (
     OrcFile,
     OrcMetadata,
@@ -450,7 +451,7 @@ class _Cut(OpenFile):
             by_name = {
                 self._names[c.field_id]: c.name for c in columns if c.field_id in self._names
             }
-            table = table.rename_columns([by_name[name] for name in table.column_names])
+            table = flat(table, by_name)
         return self._conformed(table, rows, columns)
 
     def count(self, group: int, columns: Sequence[Column]) -> None:
@@ -514,14 +515,20 @@ def stored_names(
 
     `raw` are fields of fixed bytes, UUIDs among them, that are asked for as `binary`.
     """
-    by_id: dict[int, pa.Field] = {}
-    for each in parquet.schema_arrow:
-        number = (each.metadata or {}).get(FIELD_ID)
-        if number is None:
-            return None
-        by_id[int(number)] = each
+    if any((each.metadata or {}).get(FIELD_ID) is None for each in parquet.schema_arrow):
+        return None
+    by_id = {int(one.metadata[FIELD_ID]): one for one in parquet.schema_arrow}
     found = {}
     for column in columns:
+        if column.path:
+            if isinstance(parquet, OrcFile) or any("." in one.name for one in by_id.values()):
+                return None
+            path = path_of(parquet.schema_arrow, column.field_id)
+            if path is None or (path and not _widens(path[-1].type, column.type or "")):
+                return None
+            if path:
+                found[column.field_id] = ".".join(one.name for one in path)
+            continue
         stored = by_id.get(column.field_id)
         if stored is None:
             if column.field_id in defaulted:

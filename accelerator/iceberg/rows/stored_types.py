@@ -30,7 +30,7 @@ _CHUNKS_MAX = 20_000
 
 
 class ParquetFooter(Struct, frozen=True):
-    """The footer of a Parquet file: its columns and how many rows it has.
+    """The footer of a Parquet file: its columns, and how many rows and row groups it has.
 
     `sizes`: int64 bytes of each column's chunks as they're stored, by the column's place; None of a
     file of many columns and row groups.
@@ -39,6 +39,7 @@ class ParquetFooter(Struct, frozen=True):
     schema: pa.Schema
     rows: int
     sizes: npt.NDArray[np.int64] | None = None
+    row_groups: int = 0
 
 
 _FOOTERS: Recent[ParquetFooter] = Recent(1 << 16)
@@ -142,7 +143,9 @@ def _footer(inputs: Inputs, file: LiveFile) -> ParquetFooter:
             read = pq.read_metadata(cast(BinaryIO, opened))
     schema = read.schema.to_arrow_schema()
     schema = _SCHEMAS.get_or(schema.serialize().to_pybytes(), lambda: schema)
-    found = ParquetFooter(schema, read.num_rows, _sizes(read, schema, file.size_bytes))
+    found = ParquetFooter(
+        schema, read.num_rows, _sizes(read, schema, file.size_bytes), read.num_row_groups
+    )
     return _FOOTERS.get_or((file.path, file.size_bytes), lambda: found)
 
 

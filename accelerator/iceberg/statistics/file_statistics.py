@@ -537,14 +537,16 @@ def misnamed(metadata: TableMetadata) -> set[int]:
     """Fields that once had a name that the table's name mapping doesn't give them any more.
 
     In files without field ids another column may have that name now, whereas the manifest tells of
-    the column that had it when the file was added.
+    the column that had it when the file was added. Fields of structs are all among them.
     """
     mapping = metadata.name_mapping()
     if mapping is None:
         return set()
     mapped = {m.field_id: set(m.names) for m in mapping}
-    fields = (field for schema in metadata.schemas for field in schema.fields)
-    return {f.field_id for f in fields if f.name not in mapped.get(f.field_id, ())}
+    fields = [field for schema in metadata.schemas for field in schema.fields]
+    inside = {one for schema in metadata.schemas for one in schema.by_id}
+    inside -= {field.field_id for field in fields}
+    return inside | {f.field_id for f in fields if f.name not in mapped.get(f.field_id, ())}
 
 
 def is_ordered(type_: str) -> bool:

@@ -111,10 +111,35 @@ def table_facts(
             _AMBIGUOUS if field.name in alike else spark_type(field.field_type),
             field.required,
             layout(field, mapped.get(field.field_id, "")),
+            _fields(field),
         )
         for field in schema.fields
     )
     return TableFacts(name, str(metadata.table_uuid), snapshot_id, schema.schema_id, columns)
+
+
+def _fields(column: NestedField) -> tuple[ColumnFacts, ...]:
+    """The fields of a struct, and theirs. One that rows are read of otherwise has no known type."""
+    kind = column.field_type
+    if not isinstance(kind, StructType) or column.initial_default is not None:
+        return ()
+    return tuple(
+        ColumnFacts(
+            field.field_id,
+            field.name,
+            _AMBIGUOUS if _is_odd(field) else spark_type(field.field_type),
+            field.required,
+            fields=_fields(field),
+        )
+        for field in kind.fields
+    )
+
+
+def _is_odd(field: NestedField) -> bool:
+    """Decides whether Spark shows it otherwise than files have it, or files lack a value of it."""
+    kind = field.field_type
+    fixed = isinstance(kind, str) and (kind == "uuid" or kind.startswith("fixed"))
+    return fixed or field.initial_default is not None
 
 
 def _alike(schema: IcebergSchema) -> frozenset[str]:

@@ -14,7 +14,7 @@ from accelerator.engines.duckdb.engine import DuckDBEngine
 from accelerator.errors import EngineError, RaisesError, RowRaisedError
 from accelerator.planning.plans import ConstantsPlan
 from cubes.may_raise import may_raise
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.bind.null_folding import check_folded
 from rewrite.bind.select import bind_output
 from rewrite.ir.expr import Call, walk

@@ -36,6 +36,7 @@ from cubes.may_raise import may_raise, unsafe
 from cubes.sql.answer import RawSource, answer_sql
 from rewrite.bind.join_rows import bind_above
 from rewrite.bind.null_folding import check_folded
+from rewrite.functions.aggregates import exact_names
 from rewrite.ir.block import Block
 from rewrite.ir.expr import Aggregate, Column, Expr, columns, transform, walk
 from rewrite.ir.row_block import RowBlock
@@ -211,7 +212,7 @@ def unsigned_outputs(plan: Input) -> list[str]:
 
 
 def _goes_by_order(call: Aggregate) -> bool:
-    exact = call.function in ("min", "max", "count", "count_if")
+    exact = call.function in ("min", "max", "count", "count_if", *exact_names())
     return not exact and (call.type in FLOATING or call.type is None)
 
 
@@ -224,14 +225,21 @@ def _check_floats(block: Block, plans: Mapping[str, Input]) -> None:
             raise DeclinedError("expression_not_proven", "Floats of two SELECTs are compared.")
 
 
+def _check_groups(block: Block, inputs_of: Callable[[Column], Sequence[Input]]) -> None:
+    """DeclinedError if rows are grouped by a floating sum: its last digits decide the groups."""
+    distinct = [arg for call in block.aggregates if call.distinct for arg in call.args]
+    grouped = (*block.keys, *distinct)
+    used = {c for expr in grouped for c in columns(expr) if c.type in (*FLOATING, None)}
+    if any(map(is_inexact, (one for column in used for one in inputs_of(column)))):
+        raise DeclinedError("expression_not_proven", "Groups by a sum of another SELECT's floats.")
+
+
 def _over(
     block: Block,
     plans: dict[str, Input],
     tried: tuple[Attempt, ...],
 ) -> NestedPlan:
     refused = unsafe(block.conditions)
-    if refused is None and block.rows and may_raise(block.results):
-        refused = Declined("may_raise")
     if refused is not None:
         raise DeclinedError(refused.code, refused.detail)
     _check_floats(block, plans)
@@ -329,6 +337,7 @@ def over_answers(
     With `branches` these are all of its one occurrence, which that text reads. DeclinedError where
     DuckDB isn't proven for it.
     """
+    _check_groups(block, lambda c: inputs if branches else (inputs[c.occurrence],))
     fact = next(o.index for o in block.occurrences if o.index not in block.null_supplied)
     found = itself(block, fact)
     if isinstance(found, Declined):
@@ -337,7 +346,8 @@ def over_answers(
     if None in names:
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
     tables = tuple(f"raw_{number}" for number in range(len(inputs)))
-    read = RawSource((branches,) if branches else tables)
+    raises = block.rows and may_raise(block.results)
+    read = RawSource((branches,) if branches else tables, raises=raises)
     text = answer_sql(block, found[1], "duckdb", [], read)
     run = DuckDBRun(text, tuple((name, index) for index, name in enumerate(tables)))
     return NestedPlan(

@@ -10,6 +10,8 @@ Where any n rows will do, those files come first of which rows surely pass, unti
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +30,7 @@ from cubes.may_raise import may_raise, unsafe
 from indexes.bounds import Numbers
 from indexes.order import Direction, FileOrderKey, needed, reading_order
 from rewrite.ir.expr import Call, Column
-from rewrite.ir.integer_ranges import RangeOf, raises_nothing
+from rewrite.ir.integer_ranges import raises_nothing
 from rewrite.ir.row_block import RowBlock
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render.row_block import rows_sql
@@ -42,9 +44,17 @@ def plan_rows(
     over: OverFiles,
 ) -> RowsPlan | PlainPlan:
     """The plan; a plain one with a reason where neither manifests nor indexes help."""
-    declined = _unsafe(block, range_of((pinned,)))
+    of_columns = range_of((pinned,))
+
+    def sure(call: Call) -> bool:
+        return raises_nothing(call, of_columns)
+
+    declined = unsafe(block.conjuncts, sure)
     if declined is not None:
         return PlainPlan(declined, (Attempt(MANIFESTS, declined),))
+    if block.limit and may_raise(block.expressions, sure):
+        unlimited = replace(block, limit=None, offset=0)
+        return _limited(plan_rows(unlimited, pinned, choice, config, over), block)
     known = survey(pinned, block.conjuncts, block.used, over)
     reading, decoding = _reading(block, known), known.decoding
     if isinstance(reading, Declined):
@@ -59,7 +69,8 @@ def plan_rows(
     tried = Attempt(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
     whole = len(reading) == known.total or most.is_sure
     if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
-        declined = undone or Declined("metadata_no_file")
+        unbounded = Declined("sort_not_bounded") if _is_unbounded(block) else None
+        declined = undone or unbounded or Declined("metadata_no_file")
         return PlainPlan(declined, (replace(tried, declined=declined, bytes=0),))
     return RowsPlan(
         block=block,
@@ -73,6 +84,19 @@ def plan_rows(
     )
 
 
+def _limited(plan: RowsPlan | PlainPlan, block: RowBlock) -> RowsPlan | PlainPlan:
+    """The plan of a limited block that computes all rows that pass, since one may raise.
+
+    How many of them Spark computes depends on partitions. If none raises, none does there.
+    """
+    if isinstance(plan, PlainPlan):
+        return plan
+    if plan.engine == "duckdb":
+        return dataclasses.replace(plan, block=block, computes_all=True)
+    declined = Declined("may_raise")
+    return PlainPlan(declined, (Attempt(MANIFESTS, declined),))
+
+
 class _Most(Struct, frozen=True):
     """The bytes that are read at most; `is_sure`: it's known before that it won't be fewer."""
 
@@ -81,6 +105,8 @@ class _Most(Struct, frozen=True):
 
 
 def _most_read(block: RowBlock, reading: ReadOrder) -> _Most:
+    if _is_unbounded(block):  # each row may come first
+        return _Most(reading.left.bytes, is_sure=True)
     if not block.is_any:
         return _Most(reading.bytes if block.limit is not None else reading.left.bytes)
     known, wanted, files = reading.known, _wanted(block) or 0, reading.files
@@ -102,16 +128,9 @@ def bounded_keys(block: RowBlock) -> tuple[tuple[Column, Direction], ...]:
     return tuple(found)
 
 
-def _unsafe(block: RowBlock, known: RangeOf) -> Declined | None:
-    """Why files can't be left out: that would hide an error, or there is no order to go by."""
-
-    def sure(call: Call) -> bool:
-        return raises_nothing(call, known)
-
-    if may_raise(block.expressions, sure):
-        return Declined("may_raise")
-    unbounded = block.order and not bounded_keys(block)
-    return unsafe(block.conjuncts, sure) or (Declined("sort_not_bounded") if unbounded else None)
+def _is_unbounded(block: RowBlock) -> bool:
+    """Decides whether the order has no leading key with bounds."""
+    return bool(block.order) and not bounded_keys(block)
 
 
 def _not_in_process(block: RowBlock) -> Declined | None:

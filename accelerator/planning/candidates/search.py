@@ -26,6 +26,7 @@ from accelerator.planning.candidates.constants import is_constant, plan_constant
 from accelerator.planning.candidates.derived_tables import plan_nested, rows_beside
 from accelerator.planning.candidates.joins import JoinedSearch, held_fields, indexes_over
 from accelerator.planning.candidates.set_operations import plan_set
+from accelerator.planning.candidates.spark_text import differs_in_spark, text_declined
 from accelerator.planning.candidates.splice import has_inner, plan_partial
 from accelerator.planning.context import COUNTED_MAX, PlanContext, PlannerServices
 from accelerator.planning.plans import (
@@ -49,9 +50,7 @@ from cubes.definition import CubeDefinition, from_dict
 from cubes.degenerate.manifest_cube import Manifested, manifested
 from cubes.match.match import hides, match
 from cubes.match_result import Match
-from cubes.may_raise import computes_errors
-from cubes.sql.answer import RawSource, SegmentSource, answer_sql
-from cubes.sql.build import has_one_schema, loses_digits
+from cubes.sql.build import loses_digits
 from rewrite.bind.join_rows import bind_joined, joins_rows
 from rewrite.bind.select import bind_block
 from rewrite.bind.table_rows import bind_rows, selects_rows
@@ -59,11 +58,12 @@ from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.ir.block import Block, sum_of_texts
 from rewrite.ir.expr import Expr
 from rewrite.ir.integer_ranges import raises_nothing
+from rewrite.ir.row_block import RowBlock
 from rewrite.parse.parse import parse, unparsed
 from rewrite.reason import Declined, DeclinedError
-from rewrite.rules.derived_tables import SELECTS_MAX, Beside, Nested, nested
+from rewrite.rules.derived_tables import SELECTS_MAX, Beside, Nested, nested, unread_queries
 from rewrite.rules.inline_views import Views, inlined
-from rewrite.rules.merge_subqueries import flattened
+from rewrite.rules.merge_subqueries import flattened, over_rows
 from rewrite.rules.push_limit import limited
 from rewrite.rules.set_operations import above, set_operation
 from rewrite.rules.splice.select_spans import Text
@@ -76,10 +76,6 @@ if TYPE_CHECKING:
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
-
-
-_GATHERED = frozenset({"set", "bitmap", "m2"})
-"""States that merge as lists of values in Spark, though the functions themselves need no list."""
 
 Unique = Callable[[tuple[str, ...], At, frozenset[int]], bool]
 """What `Facts.unique` asks: of a table's state, by its name, and the field ids of columns."""
@@ -175,9 +171,7 @@ class CubeSearch:
 
     def plan(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
-        found = self._plan_inlined(sql, tree, scene)
-        off = tuple(_switched_off(found, scene))
-        return replace(found, plan=found.plan.also_tried(off)) if off else found
+        return _with_switched_off(self._plan_inlined(sql, tree, scene), scene)
 
     def _plan_inlined(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """With views as derived tables."""
@@ -234,13 +228,7 @@ class CubeSearch:
         selects: _Selects,
     ) -> FoundPlan:
         names = list(found.names)
-        seen, inside = self._seen(scene), self.inside(scene)
-
-        def planned(inner: exp.Expression) -> Plan:
-            one = self._plan_tree(inner, inside, selects)
-            names.extend(one.names)
-            return one.plan
-
+        seen, planned = self._seen(scene), self._planned(names, self.inside(scene), selects)
         windowed = tree.find(exp.Window) is not None
         if not windowed and not has_inner(tree):
             return found
@@ -261,8 +249,19 @@ class CubeSearch:
         """A SELECT of the statement, planned once."""
         key = id(tree), scene.by_spark, scene.beside_spark
         if key not in selects.found:
-            selects.found[key] = tree, self._plan_select(tree, scene, selects)
+            selects.found[key] = tree, self._plan_valid(tree, scene, selects)
         return selects.found[key][1]
+
+    def _plan_valid(self, tree: exp.Expression, scene: PlanContext, selects: _Selects) -> FoundPlan:
+        """Plans a SELECT; it's Spark's if what nothing reads of its WITH is Spark's."""
+        try:
+            unread = unread_queries(tree) if scene.only is None else []
+        except DeclinedError as error:
+            return FoundPlan(PlainPlan(error.declined), ())
+        found = [self._plan_tree(one, scene, selects) for one in unread]
+        refused = [one for one in found if one.plan.refused() is not None]
+        found.append(refused[0] if refused else self._plan_select(tree, scene, selects))
+        return replace(found[-1], names=tuple(dict.fromkeys(n for one in found for n in one.names)))
 
     def _plan_select(
         self, tree: exp.Expression, scene: PlanContext, selects: _Selects
@@ -272,14 +271,16 @@ class CubeSearch:
             declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
             return FoundPlan(PlainPlan(declined), ())
         tree = flattened(limited(tree))
+        rows = over_rows(tree)
         try:
             if isinstance(tree, exp.SetOperation) and scene.only is None:
                 return self._plan_set(tree, scene, selects)
-            split = nested(tree) if scene.only is None else None
+            split = nested(tree) if rows is None and scene.only is None else None
         except DeclinedError as error:
             return FoundPlan(PlainPlan(error.declined), ())
         if split is not None:
             return self._plan_nested(split, scene, selects)
+        tree = rows or tree
         if scene.only is None and joins_rows(tree):
             return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
@@ -291,30 +292,32 @@ class CubeSearch:
             return FoundPlan(PlainPlan(error.declined), seen.names)
         return FoundPlan(self._plan(block, scene), seen.names)
 
+    def _planned(
+        self, names: list[tuple[tuple[str, ...], At]], scene: PlanContext, selects: _Selects
+    ) -> Callable[[exp.Expression], Plan]:
+        """Returns what plans SELECTs and adds the tables that these depend on to `names`."""
+
+        def planned(inner: exp.Expression) -> Plan:
+            found = self._plan_tree(inner, scene, selects)
+            names.extend(found.names)
+            return found.plan
+
+        return planned
+
     def _plan_set(self, tree: exp.SetOperation, scene: PlanContext, selects: _Selects) -> FoundPlan:
         """Queries under a set operator, and what sorts their rows; DeclinedError."""
         sorting = above(tree)
         if sorting is not None:
             return self._plan_tree(sorting, scene, selects)
         names: list[tuple[tuple[str, ...], At]] = []
-
-        def planned(inner: exp.Expression) -> Plan:
-            found = self._plan_tree(inner, scene, selects)
-            names.extend(found.names)
-            return found.plan
-
-        found = set_operation(tree)
+        found, planned = set_operation(tree), self._planned(names, scene, selects)
         plan = plan_set(found, planned, self._config, by_spark=scene.by_spark)
         return FoundPlan(plan, tuple(dict.fromkeys(names)))
 
     def _plan_nested(self, split: Nested, scene: PlanContext, selects: _Selects) -> FoundPlan:
         """A SELECT over others; what any of them depends on, all do."""
         names: list[tuple[tuple[str, ...], At]] = []
-
-        def planned(inner: exp.Expression) -> Plan:
-            found = self._plan_tree(inner, scene, selects)
-            names.extend(found.names)
-            return found.plan
+        planned = self._planned(names, scene, selects)
 
         def rows(beside: Beside) -> Plan:
             names.append((beside.parts, At()))
@@ -351,22 +354,42 @@ class CubeSearch:
         seen = _RememberedFacts(scene.pin, self._context)
         try:
             block = bind_rows(tree, seen, scene.settings.get("time_zone"))
-            table = _pinned(scene.pin, block.occurrence.parts, block.occurrence.at)
+            return FoundPlan(self._rows(block, scene), seen.names)
         except DeclinedError as error:
             return FoundPlan(PlainPlan(error.declined), seen.names)
+
+    def _rows(self, block: RowBlock, scene: PlanContext) -> Plan:
+        """The plan of a table's rows; DeclinedError where the table can't be read."""
+        table = _pinned(scene.pin, block.occurrence.parts, block.occurrence.at)
         # Imports Arrow's compute module.
         from accelerator.planning.candidates.ordered_rows import plan_rows
 
         over = indexes_over(table, scene, self._parts)
-        found = plan_rows(block, table, self._parts.choice, self._config, over)
-        return FoundPlan(found, seen.names)
+        return plan_rows(block, table, self._parts.choice, self._config, over)
 
-    def plan_shape(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan | None:
-        """As `plan`, of a tree with parameters; None where a cube might look at their values."""
-        seen = self._seen(scene)
+    def bind_shape(
+        self, tree: exp.Expression, scene: PlanContext
+    ) -> tuple[Block | RowBlock, Names] | None:
+        """The block of a tree with parameters, and its tables; None if it is no single block."""
+        seen, zone = self._seen(scene), scene.settings.get("time_zone")
         try:
-            block = bind_block(tree, seen, scene.settings.get("time_zone"))
+            if unread_queries(tree):
+                return None
+            tree = flattened(limited(tree))
+            rows = over_rows(tree)
+            if isinstance(tree, exp.SetOperation) or (rows is None and nested(tree) is not None):
+                return None
+            tree = rows or tree
+            if joins_rows(tree):
+                return None
+            bind = bind_rows if selects_rows(tree) else bind_block
+            return bind(tree, seen, zone), seen.names
         except DeclinedError:
+            return None
+
+    def plan_shape(self, block: Block | RowBlock, scene: PlanContext) -> CoverPlan | None:
+        """Plans the block for any parameters; None if the plan depends on their values."""
+        if isinstance(block, RowBlock):
             return None
         for _, cube in self._cubes(block, scene):
             if cube is None or (cube.has_constants and not hides(block, cube)):
@@ -374,9 +397,14 @@ class CubeSearch:
         if self._may_be_manifested(block, scene):
             return None  # which files serve depends on the constants
         plan = self._plan(block, scene)
-        if isinstance(plan, CoverPlan) and block.conjuncts and plan.chooses_files:
+        if not isinstance(plan, CoverPlan) or (block.conjuncts and plan.chooses_files):
             return None  # and so does which files are read
-        return FoundPlan(plan, seen.names)
+        return plan
+
+    def plan_block(self, block: Block | RowBlock, names: Names, scene: PlanContext) -> FoundPlan:
+        """The cheapest plan of a block without parameters, over the tables of those names."""
+        plan = self._rows(block, scene) if isinstance(block, RowBlock) else self._plan(block, scene)
+        return _with_switched_off(FoundPlan(plan, names), scene)
 
     def _may_be_manifested(self, block: Block, scene: PlanContext) -> bool:
         fact = block.occurrences[0]
@@ -617,7 +645,7 @@ class CubeSearch:
             declined = error.declined
             if best.cube_id is None and declined.code == "metadata_contradicts":
                 return PlainPlan(declined, tried)  # which rows Spark sees depends on its filters
-            neither = _spark_declines(block, best)
+            neither = text_declined(block, best)
             if neither is not None:
                 return PlainPlan(neither, tried)
         here = run is not None and self._parts.choice.in_process(
@@ -627,7 +655,7 @@ class CubeSearch:
         if engine == "spark" and best.cover.own is not None and tested_parts(block, pinned):
             return PlainPlan(declined or Declined("may_raise"), tried)
         if engine == "spark" or scene.by_spark:
-            changed = _type_changed(block, best) or _raises_early(block, best)
+            changed = differs_in_spark(block, best)
             if changed is not None:
                 return PlainPlan(changed, tried)
         return CoverPlan(
@@ -644,46 +672,17 @@ class CubeSearch:
         )
 
 
+def _with_switched_off(found: FoundPlan, scene: PlanContext) -> FoundPlan:
+    off = tuple(_switched_off(found, scene))
+    return replace(found, plan=found.plan.also_tried(off)) if off else found
+
+
 def _switched_off(found: FoundPlan, scene: PlanContext) -> Iterator[Attempt]:
     """The indexes of the statement's tables that aren't asked, since they were switched off."""
     pinned = (scene.pin.pinned(parts, at) for parts, at in found.names)
     for uuid in dict.fromkeys(table.facts.uuid for table in pinned if table is not None):
         for one in scene.stored.disabled_of(uuid):
             yield Attempt(f"index {one.name}", Declined("index_disabled", one.disabled or ""))
-
-
-def _spark_declines(block: Block, best: CoverCandidate) -> Declined | None:
-    """Why Spark's text can't be written either; None where it can."""
-    try:
-        if block.rows:
-            raw = RawSource(tuple(o.table.name for o in block.occurrences))
-            answer_sql(block, best.cover.match, "spark", (), raw)
-        else:
-            tables = tuple(o.table.name for o in block.occurrences)
-            delta = RawSource(tables, fact=False) if best.cover.match.delta else None
-            answer_sql(block, best.cover.match, "spark", [SegmentSource("cube", "")], delta)
-    except DeclinedError as error:
-        return error.declined
-    return None
-
-
-def _type_changed(block: Block, best: CoverCandidate) -> Declined | None:
-    """Why Spark isn't told the types in segment files, which DuckDB reads in them."""
-    if has_one_schema(best.cover.cube, types_now(block, best.cover.match)):
-        return None
-    return Declined("schema_changed", "A dimension is computed of a column of another type.")
-
-
-def _raises_early(block: Block, best: CoverCandidate) -> Declined | None:
-    """Why Spark may raise for a group of cells that it drops as a group of rows; None if it won't.
-
-    A measure that gathers values into lists makes Spark compute all outputs of each group, where
-    generated code computes those of the groups that HAVING and LIMIT leave.
-    """
-    drops = block.having is not None or (block.grouped and block.limit)
-    finals = (final.measure for final in best.cover.match.finals)
-    gathers = any(one is not None and not _GATHERED.isdisjoint(one.states) for one in finals)
-    return Declined("may_raise") if drops and gathers and computes_errors(block.results) else None
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

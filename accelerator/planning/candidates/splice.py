@@ -24,7 +24,7 @@ from accelerator.planning.candidates.derived_tables import (
 )
 from accelerator.planning.plans import Input, PartialPlan, PlainPlan, Plan
 from rewrite.analysis.null_folding_unbound import has_null_in_test
-from rewrite.bind.functions import may_aggregate
+from rewrite.bind.calls.known_words import may_aggregate
 from rewrite.client import SPARK
 from rewrite.facts import At, Facts
 from rewrite.parse.parse import parse

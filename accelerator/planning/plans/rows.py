@@ -30,7 +30,8 @@ class RowsPlan(Leaf):
     """Rows of a table, read from the files that may hold them: all, the first of an order, or any.
 
     `pinned` is the one table. `bytes_max`: so much at most is read in process of what any rows are
-    taken from, then Spark takes over; None where it may be all.
+    taken from, then Spark takes over; None where it may be all. One that `computes_all` computes
+    each row that passes before a limit leaves any out, and `reading` is of all of them.
     """
 
     block: RowBlock
@@ -41,6 +42,7 @@ class RowsPlan(Leaf):
     tried: tuple[Attempt, ...]
     names: tuple[str | None, ...]
     bytes_max: int | None = None
+    computes_all: bool = False
 
     def outputs(self) -> tuple[tuple[str, str], ...] | None:
         """See `Plan.outputs`."""

@@ -10,7 +10,7 @@ from accelerator.query.catalog_statements import nodes
 from accelerator.query.catalog_statements.names import SessionNames
 from accelerator.query.catalog_statements.nodes import Name
 from accelerator.query.catalog_statements.patterns import matcher
-from rewrite.bind.functions import OURS
+from rewrite.bind.calls.known_words import OURS
 from rewrite.identifiers.quoting import quoted
 from rewrite.reason import CATALOG_NEEDS_SPARK as NEEDS_SPARK
 from rewrite.reason import DeclinedError

@@ -52,6 +52,7 @@ from accelerator.planning.sources.duckdb_text import (
 )
 from cubes.sql.answer import RawSource, SegmentSource, answer_sql
 from cubes.sql.build import cells_schema, stored_schema
+from rewrite.ir.block import Block
 from rewrite.ir.expr import Column
 from rewrite.render.expressions import quote
 from rewrite.render.row_block import rows_sql
@@ -81,7 +82,8 @@ def run_duckdb(
         raise EngineError("the plan has no DuckDB text")
     found = read_for(plan, plan.duckdb.raw, engine, tag, store)
     bound = bytes_max if may_be_large(plan) else None
-    answer = _answer(plan.duckdb, engine, found, tag, bound)
+    whole = _made_whole(plan.block, _rows_read(plan), engine)
+    answer = _answer(plan.duckdb, engine, found, tag, bound, whole=whole)
     if found.counted is not None:
         found.counted.bytes += engine.objects_read(tag) or 0
     return _conformed(plan, answer), found.counted
@@ -89,17 +91,18 @@ def run_duckdb(
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
     """The answer over the cells of all of its parts."""
-    whole, files = Read({}, {}, {}, None), dict[str, str]()
+    read, files = Read({}, {}, {}, None), dict[str, str]()
     for number, part in enumerate(plan.covers):
         prefix = part_name(number)
         raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
         found = read_for(part, raw, engine, tag, store, prefix)
-        whole.tables.update(found.tables)
-        whole.scans.update(found.scans)
-        whole.copies.update(found.copies)
+        read.tables.update(found.tables)
+        read.scans.update(found.scans)
+        read.copies.update(found.copies)
         files |= found.files
-    whole = replace(whole, files=files)
-    return _conformed(plan, _answer(plan.duckdb, engine, whole, tag, NO_MAX))
+    read = replace(read, files=files)
+    whole = _made_whole(plan.block, sum(map(_rows_read, plan.covers)), engine)
+    return _conformed(plan, _answer(plan.duckdb, engine, read, tag, NO_MAX, whole=whole))
 
 
 def may_be_large(plan: CoverPlan) -> bool:
@@ -114,8 +117,22 @@ def may_be_large(plan: CoverPlan) -> bool:
     if block.rows or block.sets or len(block.occurrences) > 1:
         return True
     # Of few rows there are few groups, whose values DuckDB has held within its limit.
+    return _rows_read(plan) > FEW_ROWS
+
+
+def _made_whole(block: Block, rows: int, engine: DuckDBEngine) -> bool:
+    """Tests whether the answer over so many rows is small; joins give any number of rows."""
+    if not (block.grouped or block.rows):
+        return True
+    if len(block.occurrences) > 1:
+        return False
+    return rows <= FEW_ROWS if block.rows else engine.may_make_whole(rows * max(len(block.sets), 1))
+
+
+def _rows_read(plan: CoverPlan) -> int:
+    """The number of rows and cells behind the answer."""
     rows = sum(file.record_count for file in plan.uncovered)
-    return rows + sum(s.rows for s in plan.segments) > FEW_ROWS
+    return rows + sum(s.rows for s in plan.segments)
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -258,7 +275,8 @@ def run_nested(
     tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
     large = plan.block.limit is None or plan.block.limit > FEW_ROWS
     bound = bytes_max if large else None
-    found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound)
+    whole = _made_whole(plan.block, sum(one.num_rows for one in answers), engine)
+    found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound, whole=whole)
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
 
@@ -316,15 +334,17 @@ def _answer(
     found: Read,
     tag: str,
     bytes_max: int | None = None,
+    *,
+    whole: bool = False,
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
     *copied, last = ways(run, engine, found)
     for way in copied:
         try:
-            return engine.run(way.sql, way.tables, tag=tag, bytes_max=bytes_max)
+            return engine.run(way.sql, way.tables, tag=tag, bytes_max=bytes_max, whole=whole)
         except NoSuchTableError:
             pass  # a copy is just being dropped
-    return engine.run(last.sql, last.tables, tag=tag, bytes_max=bytes_max)
+    return engine.run(last.sql, last.tables, tag=tag, bytes_max=bytes_max, whole=whole)
 
 
 class Way(Struct, frozen=True):

@@ -5,14 +5,17 @@ Nothing here decides, nor falls back: what fails raises.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from accelerator.common.stage_timer import staged
 from accelerator.engines.duckdb.engine import NO_MAX
+from accelerator.errors import SparkMissingError
 from accelerator.iceberg import NeedsSparkError
 from accelerator.planning.plans import (
     ComposedPlan,
@@ -56,17 +59,24 @@ class Execution:
         services, kind = self._services, type(plan)
         self.pin_snapshots(plan)
         with services.cancellation.tracked() as tag:
+            needs: NeedsSparkError | None = None
             if plan.engine == "duckdb":
                 try:
                     rows, counted = _HERE[kind](self, plan, tag, {})
                     return rows, "duckdb", counted
-                except NeedsSparkError:  # equality deletes: the same cover, read by Spark
+                except NeedsSparkError as error:  # equality deletes: the same cover, read by Spark
                     if kind not in _FRAMES or plan.unaided() is not None:
                         raise
-            with ExitStack() as leases:
-                leases.enter_context(services.engine.tagged(tag))
-                frame = _FRAMES[kind](self, plan, sql, tag, leases, services.config)
-                return frame.toArrow(), "spark", None
+                    needs = error
+            try:
+                with ExitStack() as leases:
+                    leases.enter_context(services.engine.tagged(tag))
+                    frame = _FRAMES[kind](self, plan, sql, tag, leases, services.config)
+                    return frame.toArrow(), "spark", None
+            except SparkMissingError:
+                if needs is None:
+                    raise
+                raise needs from None  # the plain statement's error names it
 
     def frame(self, plan: Plan, sql: str, leases: ExitStack) -> DataFrame | None:
         """A lazy DataFrame of the answer; what it reads stays staged until `leases` is closed.
@@ -108,7 +118,7 @@ class Execution:
     def _stream(self, plan: RowsPlan, tag: str) -> Pieces | None:
         # Spark could take over after the first piece only.
         ends_in_spark = plan.duckdb_declined is not None or plan.bytes_max is not None
-        return None if ends_in_spark else self._pieces(plan, tag)
+        return None if ends_in_spark or plan.computes_all else self._pieces(plan, tag)
 
     def _pieces(self, plan: RowsPlan, tag: str) -> Pieces | None:
         """The run of a plan that gives its rows as they're read; None of the first of an order."""
@@ -130,7 +140,18 @@ class Execution:
         return stream_of_nested(plan, duckdb, tag, lambda: self._answers(plan, tag, {}))
 
     @staged("rows")
-    def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
+    def _sorted_rows(self, plan: RowsPlan, tag: str, known: Known) -> Answer:
+        if plan.computes_all:
+            block = replace(plan.block, limit=None, offset=0)
+            whole = dataclasses.replace(plan, block=block, computes_all=False)
+            rows, counted = self._sorted_rows(whole, tag, known)
+            return rows.slice(plan.block.offset, plan.block.limit), counted
+        from accelerator.query.execution.row_readers.at_once import rows_at_once
+
+        duckdb, bytes_max = self._services.duckdb, self._services.config.given_bytes_max
+        found = rows_at_once(plan, duckdb, tag, bytes_max)
+        if found is not None:
+            return found
         pieces = self._pieces(plan, tag)
         if pieces is not None:
             return pieces.run(), pieces.counted
@@ -138,8 +159,7 @@ class Execution:
             TopRows,  # imports Arrow's compute module
         )
 
-        bytes_max = self._services.config.given_bytes_max
-        first = TopRows(plan, self._services.duckdb, tag, bytes_max)
+        first = TopRows(plan, duckdb, tag, bytes_max)
         return first.run(), first.counted
 
     def _virtual_rows(self, plan: VirtualPlan, tag: str, _known: Known) -> Answer:

@@ -18,7 +18,7 @@ from accelerator.engines.spark.lazy_engine import INSTALL
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.query.explain.explanation import Suggestion
-from cubes.definition import CubeDefinition, define
+from cubes.definition import CubeDefinition, define_stored
 from cubes.match.match import match
 from cubes.match_result import Match
 from rewrite.errors import DefinitionError
@@ -59,7 +59,7 @@ def suggested_cube(
         try:
             select = Select(block, fact)
             text = select.text()
-            cube = define(bind(text))
+            cube = define_stored(bind(text))
             found = match(block, cube)
         except (DeclinedError, DefinitionError, AcceleratorError, SqlglotError):
             continue

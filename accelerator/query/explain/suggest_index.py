@@ -64,7 +64,7 @@ def suggested_index(sql: str, services: Services) -> SuggestedIndex | None:
         for one in registry.indexes.values()
         if one.table_uuid == uuid
     }
-    for name, test in _tests(where.this):
+    for name, test in _tests(where.this, tables[0].alias_or_name.lower()):
         column, type_ = types.get(name, ("", ""))
         kind = _kind(test, type_)
         if kind == "BOUNDS" and pinned.has_read_nan(column):
@@ -90,14 +90,18 @@ def _column(name: str) -> str:
     return backticked(name) if name.upper() in NEVER_NAMES else quoted_if_needed(name)
 
 
-def _tests(node: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
-    """The conjuncts over one column and constants, with the column's name in lower case."""
+def _tests(node: exp.Expression, table: str) -> Iterator[tuple[str, exp.Expression]]:
+    """The conjuncts over one column and constants, with the column's name in lower case.
+
+    Without those over a struct's field, which indexes don't have.
+    """
     if isinstance(node, (exp.And, exp.Paren)):
         for child in node.iter_expressions():
-            yield from _tests(child)
+            yield from _tests(child, table)
         return
     columns = {one.name.lower() for one in node.find_all(exp.Column)}
-    if len(columns) == 1 and isinstance(node.this, exp.Column):
+    own = isinstance(node.this, exp.Column) and node.this.table.lower() in ("", table)
+    if len(columns) == 1 and own:
         yield columns.pop(), node
 
 

@@ -29,7 +29,7 @@ from accelerator.errors import (
 from accelerator.iceberg import Lake
 from accelerator.query.guards.scan_estimate import QueriedTable, ScanEstimate, named_tables, scanned
 from rewrite.analysis.query_form import cross_join, filters_by, hides_tables, only_sorts, uses
-from rewrite.bind.functions import constant_needles
+from rewrite.bind.calls.known_words import constant_needles
 from rewrite.client import SPARK
 from rewrite.parse.bounds import tokens_of
 from rewrite.parse.parse import PARSER_FAILS, parse

@@ -23,10 +23,10 @@ from accelerator.query.early_errors.known_spark import is_known
 from accelerator.query.early_errors.lake_tables import LakeTables
 from accelerator.query.statements.nodes import CreateCube, Query
 from accelerator.store import CubeRecord
-from cubes.definition import CubeDefinition, define, to_dict
+from cubes.definition import CubeDefinition, define_stored, to_dict
 from rewrite.analysis.syntax_errors import syntax_fault
 from rewrite.analysis.unknown_names import COLUMN, TABLE
-from rewrite.bind.functions import calls_ours
+from rewrite.bind.calls.known_words import calls_ours
 from rewrite.client import SPARK
 from rewrite.identifiers.qualified_name import joined, parts_of
 from rewrite.parse.bounds import HINT, TooDeepError
@@ -68,7 +68,7 @@ def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
     for occurrence in block.occurrences:
         if pin.table(occurrence.parts, occurrence.at) is None:
             raise UnknownTableError(f"no table {joined(occurrence.parts)}")
-    return define(block)
+    return define_stored(block)
 
 
 def _check(services: Services, select_sql: str) -> None:

@@ -18,6 +18,7 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.ArgMax, exp.ArgMin), ("this", "expression")),
     **dict.fromkeys((exp.CovarSamp, exp.CovarPop), ("this", "expression")),
     exp.ArraySize: ("this",),
+    exp.ArraySort: ("this", "nulls_first"),
     exp.ArrayToString: ("this", "expression"),
     exp.GroupConcat: ("this", "separator"),
     exp.Array: ("expressions", "value_constructor"),
@@ -178,6 +179,16 @@ def _join(node: exp.Expr, _: Context) -> exp.Expression:
     return spark("ARRAY_JOIN(CAST(:a AS ARRAY<STRING>), :b)", "string", a=array, b=between)
 
 
+def _array_sort(node: exp.Expr, _: Context) -> exp.Expression:
+    """NULLs come last."""
+    array = node.args["this"]
+    if _element_kind(array) not in _ORDERED:
+        raise UnsureMeaningError("only that of known values without NaN is")
+    found = spark("ARRAY_SORT(:a)", "array", a=array)
+    found.meta[ELEMENT] = array.meta_get(ELEMENT)
+    return found
+
+
 def _element_kind(array: exp.Expr) -> Kind | None:
     meaning: Meaning | None = array.meta_get(ELEMENT)
     return None if meaning is None else meaning.kind
@@ -232,6 +243,7 @@ RULES: Mapping[type[exp.Expr], Rule] = {
     exp.CovarSamp: _covariance("COVAR_SAMP"),
     exp.CovarPop: _covariance("COVAR_POP"),
     exp.ArraySize: _cardinality,
+    exp.ArraySort: _array_sort,
     exp.ArrayToString: _join,
     exp.GroupConcat: _listagg,
     exp.Array: _array,

@@ -8,6 +8,7 @@ known is another kind. Rules (`rules.RULES`) may refuse more: a format, a consta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 
 from msgspec import Struct
 from sqlglot import exp
@@ -15,7 +16,8 @@ from sqlglot import exp
 from rewrite.dialects.refusal import unlisted
 from rewrite.dialects.rule import Context, UnsureMeaningError
 from rewrite.dialects.scopes import ALIAS, BOTH, RESOLVED, UNLIKE
-from rewrite.dialects.value_kinds import Kind
+from rewrite.dialects.trino.exact_types import OPERAND, is_of_rows
+from rewrite.dialects.value_kinds import Kind, interval_of
 from rewrite.errors import UnknownColumnError
 
 Group = frozenset[Kind | None]
@@ -75,6 +77,7 @@ ALIKE: Mapping[type[exp.Expr], Alike] = {
     exp.Coalesce: Alike(VALUES, ("this", "expressions")),
     **dict.fromkeys((exp.Lower, exp.Upper, exp.Substring), Alike(TEXT)),
     exp.Length: Alike(_groups("string", "bytes")),
+    exp.Format: Alike(_groups("string whole"), ("this", "expressions")),
     **dict.fromkeys((exp.Like, exp.RegexpLike, exp.StartsWith), Alike(TEXT, _BOTH)),
     exp.DPipe: Alike(_groups("string", "bytes"), _BOTH),
     exp.Concat: Alike(_groups("string", "bytes"), ("expressions",)),
@@ -93,8 +96,9 @@ ALIKE: Mapping[type[exp.Expr], Alike] = {
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc, exp.DateAdd), Alike(TIMES)),
     exp.DateDiff: Alike(TIMES, _BOTH),
     exp.AtTimeZone: Alike(CLOCKS),
-    exp.TimeToUnix: Alike(_groups("moment")),
-    exp.UnixToTime: Alike(_groups("whole")),
+    exp.TimeToUnix: Alike(_groups("moment", "local")),
+    exp.UnixToTime: Alike(_groups("whole", "double")),
+    exp.FromISO8601Timestamp: Alike(TEXT),
     exp.Log: Alike(_NUMBERS, _BOTH),
     **dict.fromkeys((exp.Pow, exp.Atan2), Alike((*_NUMBERS, *_groups(_EXACT + " real")), _BOTH)),
     **dict.fromkeys((exp.Ln, exp.Sqrt, exp.Cbrt, exp.Exp, exp.IsNan), Alike(_EACH_NUMBER)),
@@ -109,7 +113,7 @@ CASTS: Mapping[str, Group] = {
     "double": frozenset({"whole", "decimal", "double", "real", "string", "boolean"}),
     "decimal": frozenset({"whole", "decimal", "double", "string"}),
     "whole": frozenset({"whole", "string"}),
-    "string": frozenset({"whole", "string", "date"}),
+    "string": frozenset({"whole", "string", "date", "local", "moment", "decimal", "boolean"}),
     "date": frozenset({"date", "local", "moment", "string"}),
     "local": frozenset({"date", "local", "moment", "string"}),
     "moment": frozenset({"date", "local", "moment", "string"}),
@@ -127,7 +131,21 @@ _FREE = (
     *(exp.FirstValue, exp.LastValue, exp.Case, exp.If, exp.Is, exp.Count, exp.Interval),
     *(exp.Cast, exp.TryCast, exp.Add, exp.Sub, exp.Extract),
     *(exp.ArrayAgg, exp.ArgMax, exp.ArgMin, exp.ArraySize, exp.ArrayToString, exp.GroupConcat),
-    *(exp.Array, exp.Bracket, exp.Anonymous, exp.Lag, exp.Lead, exp.Filter, exp.Join, exp.Ntile),
+    *(
+        exp.Escape,
+        exp.Array,
+        exp.Bracket,
+        exp.Anonymous,
+        exp.Lag,
+        exp.Lead,
+        exp.Filter,
+        exp.Join,
+        exp.Ntile,
+        exp.Typeof,
+        exp.ArraySort,
+        exp.Unnest,
+        exp.GenerateSeries,
+    ),
 )
 """Structure, and nodes that a check of their own, or their rule, judges."""
 
@@ -136,6 +154,9 @@ def check(node: exp.Expr, context: Context) -> None:
     """UnsureMeaningError unless the node is known to be alike for the kinds of its operands."""
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         _check_in(node, context)
+        return
+    if isinstance(node, exp.Mul) and interval_of(node) is not None:
+        _check_multiple(node, context)
         return
     alike = ALIKE.get(type(node))
     if alike is not None:
@@ -231,16 +252,18 @@ def _check_count(node: exp.Expr, _: Context) -> None:
 
 def _check_sum(node: exp.Expr, context: Context) -> None:
     left, right = node.args["this"], node.args["expression"]
-    if not isinstance(left, exp.Interval) and not isinstance(right, exp.Interval):
+    first = interval_of(left)
+    interval, time = (interval_of(right), left) if first is None else (first, right)
+    if interval is None and _is_of_milliseconds(node):
+        _check_group([left, right], _groups("date"), context)
+        return
+    if interval is None:
         _check_group([left, right], COMPUTED, context)
         return
-    time, interval = (right, left) if isinstance(left, exp.Interval) else (left, right)
     if time is right and isinstance(node, exp.Sub):
         raise UnsureMeaningError("an interval has no time taken away")
     _check_group([time], TIMES, context)
-    unit = interval.args.get("unit")
-    whole_days = unit is not None and unit.name.upper().removesuffix("S") in _DATED
-    if context.of(time) == "date" and not whole_days:
+    if context.of(time) == "date" and interval.unit not in _DATED:
         raise UnsureMeaningError(
             "Trino adds days and longer units to a date", "CAST it AS TIMESTAMP"
         )
@@ -250,8 +273,38 @@ def _check_interval(node: exp.Expr, _: Context) -> None:
     unit = node.args.get("unit")
     if unit is not None and unit.name.upper().removesuffix("S") not in _INTERVALS:
         raise UnsureMeaningError("Trino has no intervals of that unit", "write it in days")
-    if not isinstance(node.parent, (exp.Add, exp.Sub, exp.WindowSpec)):
+    above = node.parent
+    while isinstance(above, exp.Paren) or (isinstance(above, exp.Mul) and interval_of(above)):
+        above = above.parent
+    if not isinstance(above, (exp.Add, exp.Sub, exp.WindowSpec, exp.GenerateSeries)):
         raise UnsureMeaningError("an interval is translated beside + and - alone")
+
+
+def _is_of_milliseconds(node: exp.Expr) -> bool:
+    """Returns whether `to_milliseconds` reads the difference, which is an interval there."""
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    is_call = isinstance(above, exp.Anonymous) and str(above.this).lower() == "to_milliseconds"
+    return is_call and isinstance(node, exp.Sub)
+
+
+def _check_milliseconds(node: exp.Expr, _: Context) -> None:
+    operand = node.expressions[0] if str(node.this).lower() == "to_milliseconds" else None
+    while isinstance(operand, exp.Paren):
+        operand = operand.this
+    if operand is not None and not isinstance(operand, exp.Sub):
+        raise UnsureMeaningError("only milliseconds between two dates are")
+
+
+def _check_multiple(node: exp.Expr, context: Context) -> None:
+    """Products of longer numbers overflow in Trino without an error."""
+    interval = interval_of(node)
+    number = None if interval is None else interval.number
+    if context.of(number) != "whole" or not context.kinds.is_short(number):
+        raise UnsureMeaningError(
+            "only numbers of units of up to 32 bits are", "CAST the number AS INTEGER"
+        )
 
 
 def _check_ntile(node: exp.Expr, _: Context) -> None:
@@ -282,11 +335,56 @@ def _check_extract(node: exp.Expr, context: Context) -> None:
 def _check_cast(node: exp.Expr, context: Context) -> None:
     operand = node.args["this"]
     kind, to = context.of(operand), context.of(node)
-    if kind == "nothing":
+    if kind == "nothing" or (kind == "decimal" and to == "whole" and _is_whole(operand, context)):
         return
     if kind not in CASTS.get(to or "", frozenset()):
         why = "what is cast to that type may be rounded or written otherwise"
         raise UnsureMeaningError(_why({kind}) if kind is None else why)
+
+
+def _is_whole(node: exp.Expr, context: Context) -> bool:
+    """Returns whether a decimal is cut to a whole number, the same one in both."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, (exp.Ceil, exp.Floor)):
+        return False
+    quotients = [one for one in node.find_all(exp.Div) if context.of(one) == "decimal"]
+    return all(_is_exact(one, context) for one in quotients)
+
+
+def _is_exact(node: exp.Div, context: Context) -> bool:
+    """Returns whether the quotient has no more digits than its divisor, to which Trino rounds."""
+    divisor = node.expression
+    if context.of(node.this) != "whole" or not isinstance(divisor, exp.Literal):
+        return False
+    if context.of(divisor) not in ("whole", "decimal") or not divisor.name.strip("0."):
+        return False
+    digits = len(divisor.name.partition(".")[2])
+    return (Fraction(10) ** digits / Fraction(divisor.name)).denominator == 1
+
+
+def _check_typeof(node: exp.Expr, _: Context) -> None:
+    """Checks that the operand neither raises nor groups, since a constant replaces the call."""
+    if not is_of_rows(node.this):
+        raise UnsureMeaningError(
+            "only that of columns, of constants, and of what never raises over them, is"
+        )
+    if node.meta_get(OPERAND) is None:
+        raise UnsureMeaningError("the exact type of its operand isn't known")
+
+
+def _check_unnest(node: exp.Expr, _: Context) -> None:
+    is_source = node.arg_key == "this" and isinstance(node.parent, (exp.From, exp.Join))
+    if not is_source or not all(isinstance(one, exp.GenerateSeries) for one in node.expressions):
+        raise UnsureMeaningError("only sequences in FROM are")
+
+
+def _check_escape(node: exp.Expr, _: Context) -> None:
+    escape = node.args["expression"]
+    if not isinstance(escape, exp.Literal) or not escape.is_string or len(escape.name) != 1:
+        raise UnsureMeaningError("only an escape of one constant letter is")
+    if not isinstance(node.this, exp.Like) or isinstance(node.parent, exp.Predicate):
+        raise UnsureMeaningError("what is first isn't known", "put parentheses")
 
 
 def _check_set(node: exp.Expr, _: Context) -> None:
@@ -396,6 +494,10 @@ _CHECKS: Mapping[type[exp.Expr], Callable[[exp.Expr, Context], None]] = {
     exp.Ntile: _check_ntile,
     **dict.fromkeys((exp.Lag, exp.Lead), _check_lag),
     exp.Extract: _check_extract,
+    exp.Escape: _check_escape,
+    exp.Typeof: _check_typeof,
+    exp.Unnest: _check_unnest,
+    exp.Anonymous: _check_milliseconds,
     **dict.fromkeys((exp.Cast, exp.TryCast), _check_cast),
     **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _check_set),
     exp.Values: _check_rows,

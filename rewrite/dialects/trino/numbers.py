@@ -26,6 +26,10 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
 _NUMBERS = ("whole", "decimal", "double", "real")
 _EXACT = ("whole", "decimal")
 _ORDERED = ("whole", "decimal", "string", "date", "local", "moment")
+_SECONDS = "seconds"
+"""The key in the `meta` of seconds of a time."""
+_STEP = "step"
+"""The key in the `meta` of whole parts of such seconds of what they are divided by."""
 _DIGITS_MAX = 15
 _EXACT_END = 1 << 52
 """Doubles from here on are whole."""
@@ -100,7 +104,7 @@ def _round(node: exp.Expr, context: Context) -> exp.Expression | None:
     digits = node.args.get("decimals")
     if digits is not None and not (isinstance(digits, exp.Literal) and digits.name.isdigit()):
         raise UnsureMeaningError("only constant numbers of digits are")
-    if all(context.of(one) in _EXACT for one in node.args["this"].find_all(*_VALUED)):
+    if _is_exact(node.args["this"], context):
         return None
     number = 0 if digits is None else int(digits.name)
     if context.of(node.args["this"]) != "double" or number > _DIGITS_MAX:
@@ -119,6 +123,16 @@ def _round(node: exp.Expr, context: Context) -> exp.Expression | None:
     )
 
 
+def _is_exact(node: exp.Expr, context: Context) -> bool:
+    """Returns whether all values are integers and decimals; conditions and counted ones aside."""
+
+    def is_aside(one: exp.Expr) -> bool:
+        return isinstance(one, (exp.Count, exp.CountIf)) or context.of(one) == "boolean"
+
+    values = [one for one in node.walk(prune=is_aside) if isinstance(one, _VALUED)]
+    return all(context.of(one) in (*_EXACT, "boolean") for one in values)
+
+
 def _is_nan(node: exp.Expr, context: Context) -> exp.Expression:
     """Of NULL it's NULL."""
     _check_number(node.args["this"], context)
@@ -131,7 +145,46 @@ def _whole_up(node: exp.Expr, context: Context) -> exp.Expression | None:
     return _whole(node, context, "CASE WHEN :x > -1e0 AND :x < 0e0 THEN -0e0 ELSE {} END", "CEIL")
 
 
+def seconds(node: exp.Expression) -> exp.Expression:
+    """The same, noted to be seconds of a time, which are less than 2^43 and no NaN."""
+    node.meta[_SECONDS] = True
+    return node
+
+
+def is_step(node: exp.Expr) -> bool:
+    """Returns whether it's a whole number of seconds: `floor(seconds / 60) * 60`, or no 60."""
+    product = _unclosed(node)
+    if not isinstance(product, exp.Mul):
+        return bool(product.meta_get(_STEP) == "1")
+    number, step = product.expression, _unclosed(product.this).meta_get(_STEP)
+    return isinstance(number, exp.Literal) and bool(step == number.name)
+
+
+def _step_of(node: exp.Expr) -> str | None:
+    """Returns the constant that divides a time's seconds; None if it's something else."""
+    quotient = _unclosed(node)
+    if quotient.meta_get(_SECONDS):
+        return "1"
+    if not isinstance(quotient, exp.Div) or not _unclosed(quotient.this).meta_get(_SECONDS):
+        return None
+    number = quotient.expression
+    is_whole = isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit()
+    return number.name if is_whole and number.name.strip("0") else None
+
+
+def _unclosed(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
 def _whole_down(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """`floor`; the seconds of a time, and parts of them, are in the range of a BIGINT."""
+    step = _step_of(node.args["this"])
+    if step is not None:
+        found = spark("CAST(FLOOR(:x) AS DOUBLE)", "double", x=node.args["this"])
+        found.meta[_STEP] = step
+        return found
     return _whole(node, context, "{}", "FLOOR")
 
 

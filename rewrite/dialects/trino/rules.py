@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 
 from rewrite.dialects.refusal import unlisted
 from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, constant_text, spark
-from rewrite.dialects.trino import aggregates, numbers
+from rewrite.dialects.trino import aggregates, numbers, series
 from rewrite.dialects.trino import dates as times
 from rewrite.dialects.trino import strings as texts
 from rewrite.dialects.trino import time_formats as formats
 from rewrite.dialects.trino import timestamps_with_zone as moments
-from rewrite.dialects.value_kinds import KIND, Kind
+from rewrite.dialects.trino.exact_types import OPERAND
+from rewrite.dialects.trino.time_zones import is_steady, zone_named
+from rewrite.dialects.value_kinds import KIND, Kind, interval_of
 
 _BINARY = ("this", "expression")
 _OF_TIMES = (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear, exp.Quarter)
@@ -33,11 +36,14 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.DayOfWeekIso, exp.WeekOfYear, exp.Date, exp.HexString), ("this",)),
     **dict.fromkeys((exp.Second, exp.YearOfWeek, exp.LastDay, exp.TimeToUnix), ("this",)),
     **dict.fromkeys((exp.AtTimeZone, exp.UnixToTime), ("this", "zone")),
+    exp.Escape: _BINARY,
+    exp.FromISO8601Timestamp: ("this",),
     **dict.fromkeys((exp.TimeToStr, exp.StrToTime), ("this", "format")),
     exp.Anonymous: ("this", "expressions"),
     **numbers.PARTS,
     **texts.PARTS,
     **aggregates.PARTS,
+    **series.PARTS,
 }
 """What may stand in a statement beside what may in those of every dialect."""
 
@@ -64,6 +70,9 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
     """Casts of NULL, of dates and times without a zone; decimal constants."""
     to, operand = node.args["to"], node.args["this"]
     type_, digits = to.this, [one.name for one in to.expressions]
+    written = moments.plain_constant(operand, context) if type_ is _MOMENT else None
+    if written is not None:
+        return written
     if isinstance(operand, exp.Null) and not digits and type_ in _OF_NULL:
         return exp.cast(exp.null(), _OF_NULL[type_], dialect="spark")
     if type_ in _TYPED and isinstance(operand, exp.Literal) and operand.is_string:
@@ -74,12 +83,23 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
     if type_ is exp.DataType.Type.DECIMAL and not digits and isinstance(operand, exp.Literal):
         constant = operand.meta_get("start") in context.decimals
         return _decimal(operand.name) if constant else None
+    if type_ is exp.DataType.Type.VARCHAR:
+        return texts.written(operand, digits, node.meta_get(OPERAND), context)
     kind = context.of(operand)
-    if kind == "string" and (found := _read(node, context)) is not None:
-        return found
+    if kind == "decimal" and context.of(node) == "whole":
+        return exp.cast(operand.copy(), type_, dialect="spark")
+    found = _read(node, context)
+    return _cast_time(node, kind, digits, context) if found is None else found
+
+
+def _cast_time(
+    node: exp.Expr, kind: Kind | None, digits: Sequence[str], context: Context
+) -> exp.Expression | None:
+    """Casts of dates and times."""
+    type_, operand = node.args["to"].this, node.args["this"]
     if type_ is exp.DataType.Type.DATE and kind == "moment":
         return _as_date(operand, context)
-    if type_ is exp.DataType.Type.TIMESTAMPTZ and times.is_timed(kind):
+    if type_ is exp.DataType.Type.TIMESTAMPTZ and (times.is_timed(kind) or kind == "moment"):
         return _zoned(operand, kind, digits, context)
     if type_ not in _LOCAL:
         return None
@@ -87,9 +107,20 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
         operand, kind = moments.wall(operand, context), "local"
     if kind == "date":
         return times.local(operand)
+    if kind == "string":
+        return formats.clock_of(operand)
     if kind != "local" or not all(one.isdigit() for one in digits):
         return None
-    return times.rounded(operand, int(digits[0]) if digits else None)
+    places = int(digits[0]) if digits else None
+    return times.rounded(operand, places, utc=moments.is_in_utc(context))
+
+
+def _try_cast(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """Writes a value as a text, which never raises without a length."""
+    to, operand = node.args["to"], node.args["this"]
+    if to.this is exp.DataType.Type.VARCHAR and not to.expressions:
+        return texts.written(operand, (), node.meta_get(OPERAND), context)
+    return _read(node, context)
 
 
 def _read(node: exp.Expr, context: Context) -> exp.Expression | None:
@@ -123,13 +154,17 @@ def _as_date(operand: exp.Expr, context: Context) -> exp.Expression:
 def _zoned(
     operand: exp.Expr, kind: Kind | None, digits: Sequence[str], context: Context
 ) -> exp.Expression | None:
-    """A moment of the session's zone, to so many digits of a second, three where none are said."""
+    """A moment of the session's zone, or its own, to so many digits of a second (three)."""
     if kind == "date":
         return moments.of_session(times.local(operand), context)
     if not all(one.isdigit() for one in digits):
         return None
-    clock = times.rounded(operand, int(digits[0]) if digits else None)
-    return moments.of_session(clock, context)
+    places = int(digits[0]) if digits else None
+    if kind == "moment":
+        return moments.rounded(operand, places, context)
+    return moments.of_session(
+        times.rounded(operand, places, utc=moments.is_in_utc(context)), context
+    )
 
 
 def _number(text: str, type_: object) -> exp.Expression | None:
@@ -165,20 +200,121 @@ def _decimal(text: str) -> exp.Expression | None:
     return exp.paren(exp.Neg(this=found)) if sign == "-" else found
 
 
-def _like(node: exp.Expr, _: Context) -> None:
-    """A pattern of ASCII letters whose case is changed is a constant; then the common rule."""
+def _like(node: exp.Expr, _: Context) -> exp.Expression | None:
+    """A constant pattern; one of ASCII letters whose case is changed is one, too.
+
+    To Trino a backslash is a letter as others are, to Spark it escapes the next one. So a pattern
+    that needs an escape is written with a letter for it that the pattern doesn't have.
+    """
     pattern = node.args["expression"]
     if isinstance(pattern, (exp.Lower, exp.Upper)) and isinstance(pattern.this, exp.Literal):
         text = pattern.this.name
         if pattern.this.is_string and text.isascii():
             changed = text.lower() if isinstance(pattern, exp.Lower) else text.upper()
-            node.set("expression", exp.Literal.string(changed))
+            pattern = exp.Literal.string(changed)
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return _like_computed(node)
+    above = node.parent
+    escape = above.expression.name if isinstance(above, exp.Escape) else ""
+    parts = _pattern_parts(pattern.name, escape)
+    found = node.copy()
+    if not any(part in ("\\%", "\\_", "\\") for part in parts):
+        found.set("expression", exp.Literal.string("".join(parts)))
+        return found  # type: ignore[return-value]
+    contained = _contained(node, parts)
+    if contained is not None:
+        return contained
+    escape = next((one for one in _ESCAPES if one not in pattern.name), "")
+    if not escape:
+        raise UnsureMeaningError("the pattern has all letters that might escape others")
+    text = "".join(escape + part[1] if len(part) > 1 else part for part in parts)
+    found.set("expression", exp.Literal.string(text))
+    return exp.Escape(this=found, expression=exp.Literal.string(escape))
+
+
+def _like_computed(node: exp.Expr) -> exp.Expression:
+    """A pattern that isn't constant: each backslash is doubled, so that Spark reads it as one."""
+    if isinstance(node.parent, exp.Escape):
+        raise UnsureMeaningError("only constant patterns with ESCAPE are")
+    found = node.copy()
+    pattern = spark("REPLACE(:p, :b, :d)", "string", p=node.args["expression"], b="\\", d="\\\\")
+    found.set("expression", pattern)
+    return found  # type: ignore[return-value]
+
+
+def _contained(node: exp.Expr, parts: Sequence[str]) -> exp.Expression | None:
+    """The same by a function, if the text between wildcards at the ends has none."""
+    starts, ends = parts[0] != "%", parts[-1] != "%"
+    inner = parts[not starts : len(parts) - (not ends)]
+    if not inner or (starts and ends) or any(one in _WILDCARDS for one in inner):
+        return None
+    name = "STARTSWITH" if starts else "ENDSWITH" if ends else "CONTAINS"
+    text = "".join(one[-1] for one in inner)
+    found = spark(f"{name}(:s, :t)", "boolean", s=node.this, t=text)
+    return exp.Not(this=found) if node.args.get("negate") else found
+
+
+def _pattern_parts(pattern: str, escape: str) -> list[str]:
+    """The pattern's letters and wildcards; a wildcard that is escaped has a backslash before it."""
+    parts: list[str] = []
+    letters = iter(pattern)
+    for letter in letters:
+        if letter != escape:
+            parts.append(letter)
+            continue
+        escaped = next(letters, "")
+        if escaped not in (*_WILDCARDS, escape) or not escaped:
+            raise UnsureMeaningError("the escape is before neither a wildcard nor itself")
+        parts.append(f"\\{escaped}" if escaped in _WILDCARDS else escaped)
+    return parts
+
+
+def _days_between(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """The days from one date to another, which are an interval of Trino's; None of others."""
+    sides = node.args["this"], node.args["expression"]
+    if not isinstance(node, exp.Sub) or {context.of(one) for one in sides} != {"date"}:
+        return None
+    return times.days_between(*sides)
+
+
+def _to_milliseconds(node: exp.Expr, _: Context) -> exp.Expression:
+    """Multiplies the days between two dates."""
+    return spark("CAST(:d AS BIGINT) * 86400000", "whole", d=node.expressions[0])
+
+
+def _if(node: exp.Expr, _: Context) -> None:
+    """Writes the NULL of an `if` without a last operand, which Spark requires."""
+    if not isinstance(node.parent, exp.Case) and node.args.get("false") is None:
+        node.set("false", exp.null())
+
+
+def _escape(node: exp.Expr, _: Context) -> exp.Expression:
+    """The pattern's rule has written it already."""
+    return node.this.copy()  # type: ignore[no-any-return]
+
+
+def _from_iso(node: exp.Expr, context: Context) -> exp.Expression:
+    """`from_iso8601_timestamp` of a constant, in the zone that it names, or the session's."""
+    text = constant_text(node.args["this"], "text")
+    found = _ISO.fullmatch(text)
+    zone = zone_named(found["zone"]) if found and found["zone"] else context.zones.session
+    if found is None or zone is None or not is_steady(zone):
+        raise UnsureMeaningError("only texts like 2024-01-31T12:34:56.789Z are")
+    try:
+        clock = datetime.fromisoformat(text.removesuffix(found["zone"] or "\0"))
+    except ValueError as error:
+        raise UnsureMeaningError("it isn't a time") from error
+    if found["zone"]:
+        context.zones.note(zone)
+    return moments.constant(clock, zone, context)
 
 
 def _timed(node: exp.Expr, context: Context) -> tuple[exp.Expr, Kind | None]:
     """A time, and its kind; of a moment what a clock in its zone shows."""
     kind = context.of(node)
-    return (moments.wall(node, context), "local") if kind == "moment" else (node, kind)
+    if kind == "moment":
+        return moments.wall(node, context), "local"
+    return times.whole_of(node), kind
 
 
 def _extract(node: exp.Expr, context: Context) -> exp.Expression | None:
@@ -186,8 +322,12 @@ def _extract(node: exp.Expr, context: Context) -> exp.Expression | None:
     rule = _PARTS_OF_TIMES.get(part)
     if rule is not None:
         return _checked(rule(*_timed(operand, context)))
+    if part in ("DOY", "DAY_OF_YEAR"):
+        return spark("DAYOFYEAR(:t)", "whole", t=_timed(operand, context)[0])
     if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
         node.set("expression", moments.wall(operand, context))
+    elif context.of(operand) == "local":
+        node.set("expression", times.whole_of(operand).copy())
     return None
 
 
@@ -196,6 +336,8 @@ def _part(node: exp.Expr, context: Context) -> None:
     operand = node.args["this"]
     if context.of(operand) == "date" and isinstance(node, _OF_CLOCKS):
         node.set("this", times.local(operand))
+    elif context.of(operand) == "local":
+        node.set("this", times.whole_of(operand).copy())
     if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
         node.set("this", moments.wall(operand, context))
 
@@ -210,24 +352,33 @@ def _trunc(node: exp.Expr, context: Context) -> exp.Expression | None:
         return moments.truncated(operand, unit.name.upper(), context)
     if not times.is_timed(kind):
         return None
-    return _checked(times.truncated(operand, kind, unit.name.upper()))
+    utc = moments.is_in_utc(context)
+    return _checked(times.truncated(operand, kind, unit.name.upper(), utc=utc))
 
 
 def _moved(node: exp.Expr, context: Context) -> exp.Expression | None:
     """A moment and an interval: days of it are of elapsed time, months of its zone's calendar."""
     left, right = node.args["this"], node.args["expression"]
-    if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
+    if isinstance(node, exp.Add) and interval_of(left) is not None:
         left, right = right, left
-    if not isinstance(right, exp.Interval):
-        return numbers.beside_real(node, context)
-    if context.of(left) != "moment":
+    interval = interval_of(right)
+    if interval is None:
+        return _days_between(node, context) or numbers.beside_real(node, context)
+    kind, text, unit = context.of(left), interval.node.this, interval.unit
+    count = times.whole(_plain(text) if text.is_string else text)
+    if count is not None and isinstance(node, exp.Sub):
+        count = -count
+    if interval.number is not None:
+        if count is None or abs(count) > _FACTOR_MAX:
+            raise UnsureMeaningError("only short constant numbers of one unit are")
+        if kind == "moment":
+            return moments.moved_by(left, unit, count, interval.number, context)
+        return _checked(times.moved_by(left, kind, unit, count, interval.number))
+    if kind == "local" and isinstance(node, (exp.Add, exp.Sub)):
+        return times.behind_cut(left, right, type(node))
+    if kind != "moment" or context.zones.session is None or not unit or count is None:
         return None
-    unit = right.args.get("unit")
-    count = times.whole(right.this if right.this.is_string is False else _plain(right.this))
-    if context.zones.session is None or unit is None or count is None:
-        return None
-    count = -count if isinstance(node, exp.Sub) else count
-    return moments.moved(left, unit.name.upper().removesuffix("S"), count, context)
+    return moments.moved(left, unit, count, context)
 
 
 def _compared(node: exp.Expr, context: Context) -> exp.Expression | None:
@@ -244,6 +395,8 @@ def _plain(number: exp.Expr) -> exp.Expr:
 
 def _date_add(node: exp.Expr, context: Context) -> exp.Expression:
     operand, number = node.args["this"], node.args["expression"]
+    if context.of(number) != "whole":
+        raise UnsureMeaningError("whether it's a whole number isn't known", "CAST it AS BIGINT")
     if context.of(operand) == "moment":
         return moments.added(operand, _unit(node), number, context)
     return _checked(times.added(operand, context.of(operand), _unit(node), number))
@@ -256,7 +409,10 @@ def _date_diff(node: exp.Expr, context: Context) -> exp.Expression:
     if kinds == {"date"} and unit in ("DAY", "WEEK"):
         days = times.days_between(later, earlier)
         return days if unit == "DAY" else spark("(:d DIV 7)", "whole", d=days)
-    ends = [moments.milliseconds(one, context.of(one)) for one in (later, earlier)]
+    ends = [
+        moments.milliseconds(times.whole_of(one), context.of(one), context)
+        for one in (later, earlier)
+    ]
     length = _ELAPSED.get(unit)
     if unit == "DAY" and kinds == {"local"}:
         length = 24 * _ELAPSED["HOUR"]
@@ -295,7 +451,9 @@ def _shown(node: exp.Expr, context: Context) -> exp.Expr:
     if kind == "date":
         return times.local(node)
     if kind == "local":
-        return spark("(:t + INTERVAL '0.0005' SECOND)", "local", t=node)
+        if times.digits_of(node) <= _MILLISECONDS:
+            return times.whole_of(node)
+        return times.moved("MICROSECOND", exp.Literal.number(500), node, "local")
     if kind != "moment":
         raise UnsureMeaningError("whether it's of a time isn't known", "CAST it AS TIMESTAMP")
     return moments.wall(moments.elapsed_micros(node, 500, context), context)
@@ -304,7 +462,8 @@ def _shown(node: exp.Expr, context: Context) -> exp.Expr:
 def _date_format(node: exp.Expr, context: Context) -> exp.Expression:
     _check_written(node, "date_format")
     time = _shown(node.args["this"], context)
-    return formats.written(time, constant_text(node.args["format"], "format"))
+    format_ = constant_text(node.args["format"], "format")
+    return formats.written(time, format_, utc=moments.is_in_utc(context))
 
 
 def _date_parse(node: exp.Expr, context: Context) -> exp.Expression:
@@ -364,6 +523,25 @@ def _at_timezone(node: exp.Expr, context: Context) -> exp.Expression:
     return moments.at_zone(operand, zone, context)
 
 
+def _with_timezone(node: exp.Expr, context: Context) -> exp.Expression:
+    operand, zone = node.expressions
+    if context.of(operand) not in ("date", "local"):
+        raise UnsureMeaningError("it's known of times without a zone alone", "CAST it AS TIMESTAMP")
+    return moments.of_zone(operand, zone, context)
+
+
+def _offset_part(part: str) -> Callable[[exp.Expr, Context], exp.Expression]:
+    """`timezone_hour` or `timezone_minute`."""
+
+    def rule(node: exp.Expr, context: Context) -> exp.Expression:
+        [operand] = node.expressions
+        if context.of(operand) not in ("date", "local", "moment"):
+            raise UnsureMeaningError("whether it's of a time isn't known", "CAST it AS TIMESTAMP")
+        return moments.offset_part(operand, part, context)
+
+    return rule
+
+
 def _second(node: exp.Expr, kind: Kind | None) -> exp.Expression | None:
     return spark("SECOND(:t)", "whole", t=node) if kind == "local" else None
 
@@ -384,6 +562,10 @@ def _day_of_week(node: exp.Expr, context: Context) -> exp.Expression:
 _FUNCTIONS: Mapping[str, tuple[int, Callable[[exp.Expr, Context], exp.Expression]]] = {
     "format_datetime": (2, _format_datetime),
     "at_timezone": (2, _at_timezone),
+    "with_timezone": (2, _with_timezone),
+    "timezone_hour": (1, _offset_part("HOUR")),
+    "timezone_minute": (1, _offset_part("MINUTE")),
+    "to_milliseconds": (1, _to_milliseconds),
     "is_finite": (1, numbers.finite),
     "is_infinite": (1, numbers.infinite),
     "yow": (1, _yow),
@@ -391,8 +573,12 @@ _FUNCTIONS: Mapping[str, tuple[int, Callable[[exp.Expr, Context], exp.Expression
 }
 RULES: Mapping[type[exp.Expr], Rule] = {
     exp.Cast: _cast,
-    exp.TryCast: _read,
+    exp.TryCast: _try_cast,
+    exp.Var: moments.plain_now,
     exp.Like: _like,
+    exp.Escape: _escape,
+    exp.If: _if,
+    exp.FromISO8601Timestamp: _from_iso,
     exp.Extract: _extract,
     exp.TimestampTrunc: _trunc,
     exp.DateTrunc: _trunc,
@@ -417,6 +603,7 @@ RULES: Mapping[type[exp.Expr], Rule] = {
     **numbers.RULES,
     **texts.RULES,
     **aggregates.RULES,
+    **series.RULES,
 }
 _PARTS_OF_TIMES: Mapping[str, Callable[[exp.Expr, Kind | None], exp.Expression | None]] = {
     **dict.fromkeys(("DOW", "DAY_OF_WEEK"), times.day_of_week),
@@ -434,7 +621,16 @@ _SHAPES = {
 }
 """Texts that both read as a value of the kind; Spark reads `2024` as a date, too."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_WILDCARDS = ("%", "_")
+_ESCAPES = "^~!#@|$"
+_ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3})?)?(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
 _DIGITS_MAX = 38
+_MILLISECONDS = 3
+_FACTOR_MAX = 1_000
+"""Intervals of more units, times 32 bits, might be longer than Trino's."""
 _TYPED: Mapping[object, int] = {
     exp.DataType.Type.INT: 1 << 31,
     exp.DataType.Type.BIGINT: 1 << 63,
@@ -444,6 +640,7 @@ _TYPED: Mapping[object, int] = {
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _DOUBLE = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?")
 _REAL = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|Infinity)|NaN")
+_MOMENT = exp.DataType.Type.TIMESTAMPTZ
 _LOCAL = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ)
 _OF_NULL = {
     exp.DataType.Type.BOOLEAN: "BOOLEAN",

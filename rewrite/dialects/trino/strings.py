@@ -6,12 +6,15 @@ white space, Spark knows the blank alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from rewrite.dialects.rule import Context, Rule, UnsureMeaningError, constant_text, spark
+from rewrite.dialects.trino import timestamps_with_zone as moments
 from rewrite.dialects.trino.dates import whole
+from rewrite.dialects.trino.exact_types import OPERAND, digits_of
 from rewrite.dialects.trino.regex import Pattern, java_pattern
 from rewrite.dialects.value_kinds import ELEMENT, Meaning
 
@@ -28,9 +31,11 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.StrPosition: ("this", "substr"),
     exp.Trim: ("this", "position", "expression"),
     exp.Replace: ("this", "expression", "replacement"),
+    exp.Format: ("this", "expressions"),
     exp.Pad: ("this", "expression", "fill_pattern", "is_left"),
     exp.StartsWith: ("this", "expression"),
     exp.ConcatWs: ("expressions", "safe", "coalesce"),
+    exp.Typeof: ("this",),
 }
 _SPACES = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
@@ -38,6 +43,13 @@ _SPACES = (
 )
 """What Trino trims."""
 _PAD_MAX = 1_000_000
+_FORMAT = re.compile(r"%s|(?:[^%\\]|%%)+")
+_WRITTEN = {"whole": 20, "string": 0, "date": 10, "decimal": 41, "boolean": 5}
+"""Kinds whose values both write alike, and how many letters they have at most."""
+_MICROSECONDS = 6
+_LONGEST_TIME = len("+294247-01-10 04:00:54")
+_SHORT_LONGEST = 11
+"""How many letters integers of 32 bits have at most."""
 
 
 def _text(node: exp.Expr | None, context: Context) -> exp.Expr:
@@ -201,7 +213,107 @@ def _concat_ws(node: exp.Expr, context: Context) -> exp.Expression:
     return spark(f"CONCAT_WS({listed})", "string", **operands)
 
 
+def _length(node: exp.Expr, _: Context) -> exp.Expression | None:
+    """Counts the letters of a constant."""
+    text = node.args["this"]
+    is_constant = isinstance(text, exp.Literal) and text.is_string
+    return exp.Literal.number(len(text.name)) if is_constant else None
+
+
+def _format(node: exp.Expr, _: Context) -> exp.Expression:
+    """`format` of `%s` alone; a NULL is written as `null`."""
+    shape = constant_text(node.args["this"], "format")
+    pieces = _FORMAT.findall(shape)
+    is_read = pieces and "".join(pieces) == shape
+    if not is_read or pieces.count("%s") != len(node.expressions):
+        raise UnsureMeaningError("only formats of %s, one for each operand, are")
+    operands: dict[str, exp.Expr | str] = {}
+    listed: list[str] = []
+    values = iter(node.expressions)
+    for at, piece in enumerate(pieces):
+        if piece == "%s":
+            operands[f"x{at}"] = next(values)
+            listed.append(f"COALESCE(CAST(:x{at} AS STRING), 'null')")
+        else:
+            operands[f"x{at}"] = piece.replace("%%", "%")
+            listed.append(f":x{at}")
+    found = listed[0] if len(listed) == 1 else f"CONCAT({', '.join(listed)})"
+    return spark(found, "string", **operands)
+
+
+def written(
+    node: exp.Expr, digits: Sequence[str], type_: str | None, context: Context
+) -> exp.Expression | None:
+    """A value of that exact type as a text; None if other rules decide.
+
+    A text is cut to `varchar(n)`. Other values that are longer raise.
+    """
+    kind = context.of(node)
+    if kind in ("local", "moment"):
+        return _written_time(node, digits, type_, context)
+    if kind not in _WRITTEN:
+        return None
+    text = spark("CAST(:x AS STRING)", "string", x=node)
+    if not digits:
+        return text
+    if not digits[0].isdigit() or digits[0].strip("0") == "":
+        raise UnsureMeaningError("only constant numbers of letters from 1 on are")
+    most = int(digits[0])
+    if kind == "string":
+        return spark(f"SUBSTRING(:x, 1, {most})", "string", x=node)
+    longest = _SHORT_LONGEST if context.kinds.is_short(node) else _WRITTEN[kind]
+    if most >= longest:
+        return text
+    if kind in ("boolean", "date"):
+        raise UnsureMeaningError(f"a value may be longer than {most} letters")
+    return spark(
+        f"CASE WHEN LENGTH(:s) > {most} THEN RAISE_ERROR(:e) ELSE :s END",
+        "string",
+        s=text,
+        e=f"A value cannot be represented as varchar({most}).",
+    )
+
+
+def _written_time(
+    node: exp.Expr, digits: Sequence[str], type_: str | None, context: Context
+) -> exp.Expression:
+    """All digits of the type, and the zone behind them; Spark writes no zeros at the end.
+
+    A text that is longer than `varchar(n)` raises in Trino at some places only.
+    """
+    places = digits_of(type_)
+    if places is None or places > _MICROSECONDS:
+        raise UnsureMeaningError("how many digits it has isn't known", "CAST it AS TIMESTAMP(6)")
+    clock, zone = node, ""
+    if context.of(node) == "moment":
+        clock = moments.wall(node, context) if moments.zone_of(node, context) else node
+        zone = f" {context.zones.of(node)}"
+        if zone.startswith(" Etc/"):
+            raise UnsureMeaningError("Trino has another name for that zone")
+    longest = _LONGEST_TIME + (places and 1 + places) + len(zone)
+    if digits and not (digits[0].isdigit() and int(digits[0]) >= longest):
+        raise UnsureMeaningError(
+            f"a text may have {longest} letters, and Trino doesn't cut it",
+            "CAST it AS VARCHAR, and cut it by substr",
+        )
+    text = "CAST(:t AS STRING)"
+    if places:
+        fraction = f"RPAD(SPLIT_PART({text}, '.', 2), {places}, '0')"
+        text = f"CONCAT(SPLIT_PART({text}, '.', 1), '.', {fraction}" + (", :z)" if zone else ")")
+    elif zone:
+        text = f"CONCAT({text}, :z)"
+    return spark(text, "string", t=clock, z=zone)
+
+
+def _typeof(node: exp.Expr, _: Context) -> exp.Expression:
+    """The name of the type, which the allow-list has found to be known."""
+    return exp.Literal.string(str(node.meta_get(OPERAND)))
+
+
 RULES: Mapping[type[exp.Expr], Rule] = {
+    exp.Length: _length,
+    exp.Typeof: _typeof,
+    exp.Format: _format,
     exp.RegexpLike: _regexp_like,
     exp.RegexpExtract: _regexp_extract,
     exp.RegexpReplace: _regexp_replace,

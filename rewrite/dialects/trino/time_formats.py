@@ -13,6 +13,7 @@ from itertools import groupby
 from sqlglot import exp
 
 from rewrite.dialects.rule import UnsureMeaningError, spark
+from rewrite.dialects.trino import dates as times
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
@@ -22,12 +23,12 @@ _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 
 
 def _named(names: Sequence[str], place: str, letters: int | None = None) -> tuple[str, str]:
-    listed = ", ".join(f"'{name[:letters]}'" for name in names)
-    return "%s", f"ELEMENT_AT(ARRAY({listed}), {place})"
+    cases = " ".join(f"WHEN {at} THEN '{name[:letters]}'" for at, name in enumerate(names, 1))
+    return "%s", f"CASE {place} {cases} END"
 
 
 _Part = tuple[str, str]
-"""How a part is written by FORMAT_STRING, and what it is of the time `:t`."""
+"""The form of a part, as C's `printf` names it, and what it is of the time `:t`."""
 _YEAR: _Part = ("%04d", "YEAR(:t)")
 _YEAR_SHORT: _Part = ("%02d", "PMOD(YEAR(:t), 100)")
 _MONTH = "MONTH(:t)"
@@ -101,11 +102,31 @@ _READ: Mapping[str, tuple[str, str]] = {
 }
 """Spark's letters of a part that is read, where it stands alone, and beside another."""
 _TEXT_MAX = 500
+_CLOCK = "clock"
+"""The key in the `meta` of a text of the time that a cast reads from it."""
+_UNITS = {
+    "%Y-%m-%d": "DAY",
+    "%Y-%m-%d %H:%M": "MINUTE",
+    "%Y-%m-%d %H:%M:%S": "SECOND",
+}
+"""Formats that a cast reads, as the parser writes them, and the unit of their last part."""
 
 
-def written(time: exp.Expr, format_: str) -> exp.Expression:
+def written(time: exp.Expr, format_: str, *, utc: bool = False) -> exp.Expression:
     """`date_format` of a time without a zone; UnsureMeaningError for what isn't known."""
-    return _composed(time, _pieces(_specifiers(format_), _WRITTEN, "a specifier of the format"))
+    pieces = _pieces(_specifiers(format_), _WRITTEN, "a specifier of the format")
+    found, unit = _composed(time, pieces), _UNITS.get(format_)
+    if unit is not None:
+        found.meta[_CLOCK] = times.truncated(time, "local", unit, utc=utc)
+    return found
+
+
+def clock_of(text: exp.Expr) -> exp.Expression | None:
+    """The time that a text of `written` is read as; None of another text."""
+    while isinstance(text, exp.Paren):
+        text = text.this
+    clock: exp.Expression | None = text.meta_get(_CLOCK)
+    return None if clock is None else clock.copy()
 
 
 def written_by_letters(time: exp.Expr, format_: str) -> exp.Expression:
@@ -222,12 +243,27 @@ def _letters(format_: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _composed(time: exp.Expr, pieces: Sequence[_Part | str]) -> exp.Expression:
-    """A text of constant texts and parts; NULL of NULL, which FORMAT_STRING would write."""
-    shown = "".join(one.replace("%", "%%") if isinstance(one, str) else one[0] for one in pieces)
-    parts = [one[1] for one in pieces if not isinstance(one, str)]
-    if not parts:
+    """Puts constant texts and parts together; NULL if the time is NULL."""
+    if all(isinstance(one, str) for one in pieces):
         raise UnsureMeaningError("a format without parts isn't known")
-    listed = ", ".join(parts)
-    return spark(
-        f"CASE WHEN :t IS NOT NULL THEN FORMAT_STRING(:f, {listed}) END", "string", t=time, f=shown
-    )
+    texts: dict[str, str] = {}
+    parts: list[str] = []
+    for is_text, run in groupby(pieces, lambda one: isinstance(one, str)):
+        if is_text:
+            texts[f"x{len(texts)}"] = "".join(map(str, run))
+            parts.append(f":x{len(texts) - 1}")
+        else:
+            parts += [_part_text(*one) for one in run if not isinstance(one, str)]
+    found = parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
+    return spark(found, "string", t=time, **texts)
+
+
+def _part_text(form: str, part: str) -> str:
+    """Writes a part as FORMAT_STRING would, by functions that are computed in process."""
+    if form == "%s":
+        return part
+    text = f"CAST({part} AS STRING)"
+    if form == "%d":
+        return text
+    padded = f"LPAD({text}, {int(form[1:-1])}, '0')"
+    return f"CASE WHEN {part} < 10000 THEN {padded} ELSE {text} END" if form == "%04d" else padded

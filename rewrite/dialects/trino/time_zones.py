@@ -7,7 +7,8 @@ made by it, and what AT TIME ZONE says. Spark's have none, and go by the session
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC as UNIVERSAL
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -25,7 +26,9 @@ _SAME = (
 _OFFSET = re.compile(r"[+-](?:0[0-9]|1[0-3]):[0-5][0-9]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
 _CONSTANT = re.compile(r"TIMESTAMP '[^ ']+(?: [0-9:.]+)? ?([^']*)'")
-_UTC = frozenset({"utc", "z", "gmt", "ut", "zulu", "etc/utc", "etc/gmt", "etc/zulu", "+00:00"})
+UTC_NAMES = frozenset({"UTC", "GMT", "UT", "Z", "Zulu", "Etc/UTC", "Etc/GMT", "+00:00", "-00:00"})
+"""The names of UTC that Trino knows."""
+_UTC = {name.lower() for name in UTC_NAMES} | {"etc/zulu"}
 
 
 class Zones:
@@ -63,7 +66,8 @@ class Zones:
             zone = node.args.get("zone")
             return self.session if zone is None else _named(zone)
         if isinstance(node, exp.Anonymous):
-            is_shown = str(node.this).lower() == "at_timezone" and len(node.expressions) == 2
+            is_zoned = str(node.this).lower() in ("at_timezone", "with_timezone")
+            is_shown = is_zoned and len(node.expressions) == 2
             return _named(node.expressions[1]) if is_shown else None
         if isinstance(node, exp.Bracket):
             element = self._kinds.element(node.this)
@@ -102,7 +106,7 @@ def _named(node: exp.Expr | None) -> str | None:
 def zone_named(name: str) -> str | None:
     """A time zone as Java has it: UTC, an offset like +01:00, or a name; None for what is none.
 
-    >>> known_zone("Europe/Berlin"), known_zone("utc"), known_zone("Nowhere/City")
+    >>> zone_named("Europe/Berlin"), zone_named("utc"), zone_named("Nowhere/City")
     ('Europe/Berlin', 'UTC', None)
     """
     if name.lower() in _UTC:
@@ -141,5 +145,31 @@ def has_midnight_twice(zone: str, first: int = 1850) -> bool:
     return False
 
 
+@lru_cache(64)
+def takes_later(zone: str) -> bool | None:
+    """Returns whether Trino takes the later moment of two that a clock shows; None if it varies.
+
+    It reads the clock's text as one of UTC, and takes the offset of that moment: the later one of
+    zones east of Greenwich. Takes tens of milliseconds.
+
+    >>> takes_later("Europe/Berlin"), takes_later("America/New_York")
+    (True, False)
+    """
+    if is_steady(zone):
+        return False
+    known, found = ZoneInfo(zone), set[bool | None]()
+    before = timedelta(0)
+    for day in range(_FIRST_DAY, date(_END_YEAR, 1, 1).toordinal(), _WEEK):
+        midnight = datetime.fromordinal(day).replace(tzinfo=UNIVERSAL)
+        behind = midnight.astimezone(known).utcoffset() or timedelta(0)
+        if behind < before and day > _FIRST_DAY:
+            zero = timedelta(0)
+            found.add(True if behind >= zero else False if before <= zero else None)
+        before = behind
+    return found.pop() if len(found) == 1 else None if found else False
+
+
+_FIRST_DAY = date(1900, 1, 1).toordinal()
+_WEEK = 7
 _END_YEAR = 2040
 """From here on clocks are put back as in the years before."""

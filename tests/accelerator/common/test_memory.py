@@ -162,7 +162,14 @@ join = sys.argv[3]
 with accelerator.open(sys.argv[1], memory_bytes_max=int(sys.argv[2])) as acc:
     acc.query("SELECT id, count(*) AS n FROM d.t GROUP BY id").arrow()
     before = peak()
-    for sql in (join, f"{join} ORDER BY t.s, t.k LIMIT 1400000", "SELECT k, s FROM d.t ORDER BY k"):
+    wide = "concat(" + ", ".join(["t.s"] * 8) + ")"
+    for sql in (
+        join,
+        f"{join} ORDER BY t.s, t.k LIMIT 1400000",
+        "SELECT k, s FROM d.t ORDER BY k",
+        f"SELECT k, max({wide}) AS s FROM d.t GROUP BY k",
+        f"SELECT k, max({wide}) AS s FROM d.t JOIN d.dims ON t.id = dims.id GROUP BY k",
+    ):
         acc.query(sql).arrow()
     for sql in (join, "SELECT k, count(*) AS n FROM d.t GROUP BY k"):
         assert sum(batch.num_rows for batch in acc.stream(sql)) == 1500000

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.engines.duckdb.engine import DuckDBEngine
-from cubes.measures import measure_of
+from cubes.measures import measure_of, of_cells
 from rewrite import types
 from rewrite.ir.expr import Aggregate, Column
 
@@ -30,7 +30,7 @@ def _average(digits: int, scale: int) -> tuple[str, str]:
     aggregate = Aggregate("avg", (argument,), False, None, type_)
     measure = measure_of(aggregate)
     assert measure is not None
-    return measure.finish(["s", "n"], aggregate, "duckdb"), type_
+    return measure.finish(["s", "n"], aggregate, "duckdb", of_cells), type_
 
 
 def _model(total: int, rows: int, scale: int) -> Decimal:

@@ -20,6 +20,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
+from accelerator.errors import RowRaisedError
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.rows.row_groups import GroupReader
 from accelerator.planning.plans import CoverPlan, NestedPlan, PlainPlan, Plan, RowsPlan
@@ -233,13 +234,74 @@ def test_limits_that_are_left_to_spark(acc: Accelerator, limit: str) -> None:
     assert isinstance(plan, PlainPlan) and plan.declined.code == "block_unsupported"
 
 
-def test_what_may_raise_is_left_to_spark(acc: Accelerator) -> None:
-    for sql in (
-        "SELECT 1 / k AS q FROM d.groups LIMIT 3",
-        "SELECT k FROM d.groups WHERE 1 / k > 0 LIMIT 3",
+def test_conditions_that_may_raise_are_left_to_spark(acc: Accelerator) -> None:
+    plan, _ = acc.plan("SELECT k FROM d.groups WHERE 1 / k > 0 LIMIT 3")
+    assert isinstance(plan, PlainPlan) and plan.declined.code == "may_raise"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *(
+            "SELECT count(p) AS n FROM o",
+            "SELECT p FROM o",
+            "SELECT max(p) FROM o UNION SELECT min(p) FROM o",
+        ),
+        *("SELECT * FROM (SELECT p FROM o) LIMIT 3", "SELECT n FROM (SELECT count(*) AS n FROM o)"),
+        "SELECT count(*) AS n FROM o JOIN d.tiny USING (p)",
+    ],
+)
+def test_a_query_of_with_that_nothing_reads(acc: Accelerator, sql: str) -> None:
+    """Spark refuses the statement for it."""
+    items = "o AS (SELECT p FROM d.groups), unread AS (SELECT {} FROM d.{})"
+    for column, table, engine in (
+        *(("k", "tiny", "duckdb"), ("z", "tiny", "spark"), ("k", "nowhere", "spark")),
     ):
-        plan, _ = acc.plan(sql)
-        assert isinstance(plan, PlainPlan) and plan.declined.code == "may_raise"
+        plan, _ = acc.plan(f"WITH {items.format(column, table)} {sql}")
+        assert plan.engine == engine
+
+
+_GROUPED = "(SELECT p, count(*) FROM d.groups GROUP BY p)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("90 DIV k AS q FROM d.groups WHERE k > 5 ORDER BY k LIMIT 2 OFFSET 1", [12, 11]),
+        ("k AS q FROM d.groups WHERE k > 5 ORDER BY 90 DIV k, k LIMIT 2", [91, 92]),
+        ("90 DIV k AS q FROM d.groups WHERE k = 9 LIMIT 2", [10]),
+        (f"90 DIV (p + 1) AS q FROM {_GROUPED} ORDER BY p DESC LIMIT 2", [22, 30]),
+        (f"90 DIV (p + 1) AS q FROM {_GROUPED} WHERE p = 2 LIMIT 2", [30]),
+    ],
+)
+def test_what_may_raise_is_computed_before_the_limit(
+    acc: Accelerator, sql: str, rows: list[int]
+) -> None:
+    plan, _ = acc.plan(f"SELECT {sql}")
+    assert isinstance(plan, NestedPlan) or (isinstance(plan, RowsPlan) and plan.computes_all)
+    found = acc.query(f"SELECT {sql}")
+    assert found.metrics.fallback is None and not acc.spark_started
+    assert found.arrow()["q"].to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "1 DIV (k - 440) AS q FROM d.groups WHERE k > 5 ORDER BY k LIMIT 2",
+        "k FROM d.groups WHERE k > 5 ORDER BY 1 DIV (k - 440), k LIMIT 1",
+        "1 DIV (k - 440) AS q FROM d.groups LIMIT 1",
+        f"1 DIV (p - 3) AS q FROM {_GROUPED} ORDER BY p LIMIT 1",
+        f"1 DIV (p - 3) AS q FROM {_GROUPED} LIMIT 1",
+        f"p FROM {_GROUPED} ORDER BY 1 DIV (p - 3) LIMIT 1",
+        f"1 DIV (p - 3) AS q FROM {_GROUPED}",
+    ],
+)
+def test_a_limit_hides_no_error(acc: Accelerator, sql: str) -> None:
+    plan, _ = acc.plan(f"SELECT {sql}")
+    assert plan.engine == "duckdb"
+    assert isinstance(plan, NestedPlan) or acc.queries.execution.streamed(plan, "") is None
+    with pytest.raises(RowRaisedError):
+        acc.queries.execution.run(plan, sql)
 
 
 def test_spark_takes_over_where_too_few_rows_pass(root: Path) -> None:

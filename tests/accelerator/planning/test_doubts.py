@@ -29,7 +29,8 @@ from rewrite.reason import Declined
 from tests.cubes.star import block, cube
 
 _CUBE = (
-    "SELECT g, approx_count_distinct(i), sum(x), count(*), avg(c), avg(c * 10) FROM f GROUP BY g"
+    "SELECT g, approx_count_distinct(i), sum(x), count(*), avg(c), avg(c * 10), stddev(i) FROM f"
+    " GROUP BY g"
 )
 _EVERY = frozenset({0, 1, 2})
 
@@ -54,6 +55,7 @@ def _cover(sql: str) -> CoverPlan:
 
 
 _ROUGH = "SELECT g, approx_count_distinct(i) AS a, count(*) AS cells FROM f GROUP BY g"
+_SPREAD = "SELECT g, stddev(i) AS a, count(*) AS cells FROM f GROUP BY g"
 _FLOATS = "SELECT g, sum(x) AS a, count(*) AS cells FROM f GROUP BY g"
 
 
@@ -66,6 +68,7 @@ _FLOATS = "SELECT g, sum(x) AS a, count(*) AS cells FROM f GROUP BY g"
         (_FLOATS, Doubt(), Doubt(frozenset({1}))),
         (f"{_FLOATS} HAVING a > 3", Doubt(), Doubt(_EVERY, True)),
         ("SELECT g, count(*) AS cells FROM f GROUP BY g", Doubt(), Doubt()),
+        (_SPREAD, Doubt(), Doubt(frozenset({1}))),
     ],
 )
 def test_of_a_cube(sql: str, rough: Doubt, floating: Doubt) -> None:

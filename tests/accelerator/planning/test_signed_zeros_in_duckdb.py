@@ -18,7 +18,7 @@ from accelerator.planning.candidates.splice import shows_signs
 from accelerator.planning.plans import Cover, CoverPlan
 from cubes.match.match import match
 from cubes.match_result import Match
-from cubes.measures import measure_of
+from cubes.measures import measure_of, of_cells
 from rewrite.ir.expr import Aggregate, Column
 from tests.cubes.star import block, cube
 
@@ -28,7 +28,7 @@ def _extreme(function: str, type_: str) -> str:
     aggregate = Aggregate(function, (Column(0, 1, "x", type_),), False, None, type_)
     measure = measure_of(aggregate)
     assert measure is not None
-    return measure.finish(["s"], aggregate, "duckdb")
+    return measure.finish(["s"], aggregate, "duckdb", of_cells)
 
 
 @pytest.mark.parametrize("type_", ["double", "float"])

@@ -1,4 +1,4 @@
-"""The first rows of an order are the same, read by DuckDB's own scan or by Arrow."""
+"""The first rows of an order are the same, read at once, by row groups or by Arrow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyiceberg.types import LongType
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.query.execution.row_readers import top_n
+from accelerator.query.execution.row_readers import at_once, top_n
 
 _FILES, _ROWS = 9, 1_000
 _CONDITIONS = (
@@ -69,7 +69,7 @@ def _rows(number: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("condition", _CONDITIONS)
-def test_both_ways_give_the_same_rows(
+def test_all_ways_give_the_same_rows(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch, condition: str
 ) -> None:
     every = list(itertools.product(_OUTPUTS, _ORDERS, _LIMITS))
@@ -86,10 +86,12 @@ def test_both_ways_give_the_same_rows(
     for outputs, order, limit in random.Random(condition).sample(every, 12):
         sql = f"SELECT {outputs} FROM d.t WHERE {condition} ORDER BY {order} {limit}"
         answers = []
-        for least in (0, 10**12):
+        for most, least in ((10**12, 0), (-1, 0), (-1, 10**12)):
+            monkeypatch.setattr(at_once, "_ROWS_MAX", most)
+            monkeypatch.setattr(at_once, "_FEW_FILES", _FILES)
             monkeypatch.setattr(top_n, "_SCANNED", least)
-            answer = acc.query(f"{sql} -- {least}")
+            answer = acc.query(f"{sql} -- {most} {least}")
             assert answer.metrics.engine == "duckdb", sql
             answers.append(repr(answer.arrow().to_pylist()))
-        assert answers[0] == answers[1], sql
+        assert answers[0] == answers[1] == answers[2], sql
     assert scans > 0

@@ -6,7 +6,7 @@ import pytest
 
 from cubes.may_raise import may_raise, proving_parts
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.block import Occurrence
 from rewrite.ir.expr import Expr

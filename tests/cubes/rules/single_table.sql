@@ -233,9 +233,17 @@ SELECT count(DISTINCT 1) d FROM f;
 -- expect: answers
 SELECT count(NULL) c, count(1) d FROM f;
 
--- title: first
--- expect: expression_unsupported
-SELECT first(v) x FROM f;
+-- title: the only value of a dimension
+-- expect: answers
+SELECT g, any_value(g) a, first(k) FILTER (WHERE k = 1) b FROM f GROUP BY g;
+
+-- title: first of a double, whose zeros have signs
+-- expect: aggregate_unsupported
+SELECT first(x) a FROM f;
+
+-- title: a median has no state
+-- expect: aggregate_not_in_cube
+SELECT g, median(v) m, sum(v) s FROM f GROUP BY g;
 
 -- title: a window
 -- expect: expression_unsupported
@@ -286,7 +294,7 @@ SELECT approx_distinct(v) a FROM f;
 SELECT sum(s.f.v) s FROM s.f AS z;
 
 -- title: a query in FROM that only selects
--- expect: block_unsupported
+-- expect: answers
 SELECT count(*) n FROM (SELECT * FROM f) x;
 
 -- title: a CTE that only renames

@@ -73,6 +73,7 @@ def test_a_misuse_has_sparks_class(sql: str, error: str, column: int | None) -> 
         "SELECT store, sum(amount) FROM sales GROUP BY ALL",
         "SELECT store, region, count(*) FROM sales GROUP BY ROLLUP (store, region)",
         "SELECT mode(region), count(*) FROM sales",
+        "SELECT store, corr(amount, day) FROM sales GROUP BY store",
         "SELECT store, sum(amount) OVER (PARTITION BY region) FROM sales",
         "SELECT store, (SELECT max(amount) FROM empty) FROM sales",
         "SELECT store FROM sales WHERE amount > (SELECT avg(amount) FROM empty)",

@@ -10,7 +10,7 @@ from rewrite.bind.select import bind_block
 from rewrite.bind.table_rows import bind_rows
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.block import Block
-from rewrite.ir.expr import Aggregate, Call, Column, Literal, canonical
+from rewrite.ir.expr import Aggregate, Call, Column, Literal, canonical, has_aggregate
 from rewrite.ir.expr_json import from_json, to_json
 from rewrite.ir.timestamps import instant_ms
 from rewrite.parse.parse import parse
@@ -250,13 +250,13 @@ def test_group_by_position() -> None:
     assert _code("SELECT h, count(*) FROM f GROUP BY 2") == "block_unsupported"
 
 
-@pytest.mark.parametrize("clause", ["HAVING {} > 1", "ORDER BY {}"])
+@pytest.mark.parametrize("clause", ["HAVING {} > 1", "ORDER BY {} + max(v)"])
 def test_outputs_before_columns_only_where_they_agree(clause: str) -> None:
     assert (
         _code(f"SELECT g, sum(v) AS v FROM f GROUP BY g {clause.format('v')}") == "name_ambiguous"
     )
     bound = block(f"SELECT g, sum(v) AS s FROM f GROUP BY g {clause.format('s')}")
-    assert bound.having is not None or isinstance(bound.order[0].expr, Aggregate)
+    assert bound.having is not None or has_aggregate(bound.order[0].expr)
 
 
 def test_order_by_places_nulls_as_spark_does() -> None:
@@ -290,14 +290,14 @@ def test_two_outputs_of_one_name() -> None:
         ("SELECT count(*) FROM f TIMESTAMP AS OF '2020-01-01'", "block_unsupported"),
         ("SELECT count(*) FROM f LIMIT 1 OFFSET 1", "block_unsupported"),
         ("SELECT count(*) FROM f NATURAL JOIN d", "join_unsupported"),
-        ("SELECT count(*) FROM f GROUP BY ALL", "block_unsupported"),
+        ("SELECT v + count(*) FROM f GROUP BY ALL", "block_unsupported"),
         ("SELECT DISTINCT count(*) FROM f", "block_unsupported"),
         ("SELECT g FROM f", "no_aggregate"),
         ("SELECT sum(count(*)) FROM f", "aggregate_unsupported"),
         ("SELECT count(*) FROM f WHERE sum(v) > 1", "block_unsupported"),
         ("SELECT count(*) FROM f WHERE g LIKE 'a\\\\%'", "expression_unsupported"),
         ("SELECT count(*) FROM f WHERE g = 'a' 'b'", "expression_unsupported"),
-        ("SELECT count(*) FROM f WHERE CAST(g AS INT) = 1", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE CAST(g AS BINARY) = h", "expression_unsupported"),
         ("SELECT count(*) FROM f WHERE dt > TIMESTAMP'2020-01-01'", "expression_unsupported"),
         ("SELECT approx_count_distinct(k, 0.005) FROM f", "aggregate_unsupported"),
         ("SELECT approx_count_distinct(k, 0.5) FROM f", "aggregate_unsupported"),
@@ -559,9 +559,7 @@ def test_duckdb_text() -> None:
     "condition",
     [
         "g = 1",
-        "upper(g) = 'A'",
-        "k % 2 = 1",
-        "c / 2 > 1",
+        "c % 2 = 1",
         "year(g) = 2020",
         "dt > '2020-1-1'",
         "v < 1.00000000000000000000000000001",

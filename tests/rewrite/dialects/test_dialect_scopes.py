@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from rewrite.client import ClientContext
-from rewrite.dialects.translate import translated, translated_for
+from rewrite.dialects.translate import translated
 from rewrite.errors import UnknownColumnError, UntranslatedError
+from tests.support.trino_answers import spark_text
 
 _TABLES: Mapping[str, Mapping[str, str]] = {
     "t": {
@@ -35,8 +35,7 @@ def _columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:
 
 
 def _client(sql: str, zone: str = "Europe/Berlin", engine: str | None = None) -> str:
-    client = ClientContext(catalog="c", schema="s", time_zone=zone)
-    return translated_for(client, sql, "trino", _columns, ["c"], engine).text
+    return spark_text(sql, _columns, zone, engine)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_syntax_error_has_its_place_in_the_clients_text(sql, place, words):
 @pytest.mark.parametrize(
     ("sql", "shown"),
     [
-        ("SELECT k FROM sales WHERE city LIKE 'a' ESCAPE 'b'", "city LIKE 'a' ESCAPE 'b'"),
+        ("SELECT k FROM sales WHERE city LIKE 'a' ESCAPE 'bc'", "city LIKE 'a' ESCAPE 'bc'"),
         ("SELECT nosuch(k, (1)) + 1 FROM sales", "nosuch(k, (1))"),
         ("SELECT median(k) FROM sales", "median(k)"),
         ("SELECT at AT TIME ZONE 'Nowhere/X' FROM sales", "at AT TIME ZONE 'Nowhere/X'"),

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.ir.block import Occurrence
-from rewrite.ir.expr import Call, Column, Expr, walk
+from rewrite.ir.expr import Call, Column, Expr, Literal, walk
 from rewrite.ir.integer_ranges import Range, raises_nothing
 from rewrite.parse.parse import parse
 from rewrite.render.expressions import Renderer
@@ -27,7 +27,9 @@ from tests.support.extent import sized
 
 _COLUMNS = {"a": "int", "b": "int", "c": "bigint", "x": "double", "d": "date"}
 _FACTS = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(_COLUMNS.items(), start=1))
-_NAMES = ColumnScope([Occurrence(0, ("t",), ("t",), TableFacts("t", "u", 1, 0, _FACTS), At())])
+_NAMES = ColumnScope(
+    [Occurrence(0, ("t",), ("t",), TableFacts("t", "u", 1, 0, _FACTS), At())], zone="UTC"
+)
 
 
 def _bound(text: str) -> Expr:
@@ -35,7 +37,7 @@ def _bound(text: str) -> Expr:
 
 
 def _safe(expr: Expr, ranges: dict[str, Range]) -> bool:
-    raising = ("+", "-", "*", "/", "neg", "cast")
+    raising = ("+", "-", "*", "/", "%", "div", "neg", "cast", "abs", "add_months", "timestampadd")
     calls = (n for n in walk(expr) if isinstance(n, Call) and n.op in raising)
     return all(raises_nothing(call, lambda c: ranges.get(c.name)) for call in calls)
 
@@ -71,10 +73,48 @@ _SMALL = {"a": (-10, 20), "b": (1, 5), "c": (0, 2**40)}
         ("CASE WHEN b = 1 THEN a END * 2", _SMALL, True),
         ("CASE WHEN b = 1 THEN a ELSE c END * 2", _SMALL, True),
         ("year(d) * 100 + month(d)", {}, True),
+        ("(dayofweek(d) + 5) % 7 * 300000000", {}, True),
+        ("(dayofweek(d) + 5) % 8 * 310000000", {}, False),
+        ("2147483647 - (dayofweek(d) - 7) % 7", {}, False),
+        ("2147483641 - (dayofweek(d) - 7) % 7", {}, True),
+        ("a % b * 429496729", _SMALL, True),
+        ("a % b * 536870912", _SMALL, False),
+        ("add_months(DATE'2024-01-31', dayofweek(d) - 3)", {}, True),
+        ("add_months(DATE'2024-01-31', a)", _SMALL, True),
+        ("add_months(DATE'2024-01-31', a)", {}, False),
+        ("add_months(d, 1)", {}, False),
+        ("date_trunc('WEEK', DATE'2024-01-31') - INTERVAL 84 DAY", {}, True),
+        (
+            "CAST(date_add(DATE'2024-01-31', 1 - dayofweek(DATE'2024-01-31')) AS TIMESTAMP)"
+            " + INTERVAL 84 DAY + INTERVAL 2 HOUR",
+            {},
+            True,
+        ),
+        (
+            "CAST(date_add(DATE'2024-01-31', dayofweek(d)) AS TIMESTAMP) - INTERVAL 100001 DAY",
+            {},
+            False,
+        ),
+        ("add_months(add_months(DATE'2024-01-31', 60000), 60000)", {}, False),
+        ("CAST(d AS TIMESTAMP) + INTERVAL 2 HOUR", {}, False),
         ("x * x + a", {}, True),
         ("x / x", {}, False),
-        ("x / b", _SMALL, False),
-        ("c % b", _SMALL, True),  # no operator that is asked for here
+        ("x / b", _SMALL, True),
+        ("x / a", _SMALL, False),
+        ("x / 60", {}, True),
+        ("x / 0.0D", {}, False),
+        ("c % b", _SMALL, True),
+        ("c % a", _SMALL, False),
+        ("a % 7", {}, True),
+        ("c div -1", {}, False),
+        ("a div -1", {}, True),
+        ("c div 10", {}, True),
+        ("x / nullif(x, 0)", {}, True),
+        ("x / nullif(x, 1)", {}, False),
+        ("a / nullif(b, 0)", {}, True),
+        ("abs(a)", _SMALL, True),
+        ("abs(a)", {}, False),
+        ("abs(x)", {}, True),
     ],
 )
 def test_fixtures(text: str, ranges: dict[str, Range], safe: bool) -> None:
@@ -83,7 +123,7 @@ def test_fixtures(text: str, ranges: dict[str, Range], safe: bool) -> None:
 
 def test_what_is_not_known_raises() -> None:
     column = Column(0, 1, "a", "int")
-    assert not raises_nothing(Call("%", (column, column), "int"), lambda _: (1, 2))
+    assert not raises_nothing(Call("%", (column, column), "int"), lambda _: (0, 2))
     assert not raises_nothing(Call("substring", (column,), "string"), lambda _: (1, 2))
     assert not raises_nothing(Call("+", (column, column), None), lambda _: (1, 2))
 
@@ -132,6 +172,15 @@ def _raises_nothing(seed: int) -> bool:
     shown = Renderer("duckdb", lambda c: c.name).text(_bound(text))
     _DB.execute(f"SELECT {shown} FROM {tables}").fetchall()
     return True
+
+
+def test_a_quotient_of_decimals_raises_by_zero_and_for_lost_digits() -> None:
+    price, wide = Column(0, 1, "c", "decimal(10,2)"), Column(0, 2, "w", "decimal(38,2)")
+    rate, zero = Literal("1.19", "decimal(3,2)"), Literal("0.00", "decimal(3,2)")
+    assert raises_nothing(Call("/", (price, rate), "decimal(16,6)"), lambda _: None)
+    assert not raises_nothing(Call("/", (price, zero), "decimal(16,6)"), lambda _: None)
+    assert not raises_nothing(Call("/", (price, price), "decimal(23,13)"), lambda _: None)
+    assert not raises_nothing(Call("/", (wide, rate), "decimal(38,6)"), lambda _: None)
 
 
 def test_what_is_safe_raises_nothing() -> None:

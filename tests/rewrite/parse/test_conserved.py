@@ -88,7 +88,7 @@ def test_two_ways_of_writing_are_one(sql: str) -> None:
         "SELECT g, count(*) n FROM f GROUP BY g LIMIT 100 PERCENT",
         "SELECT g, count(*) n FROM ONLY f GROUP BY g",
         "SELECT g, s, count(*) n FROM f GROUP BY (g, s)",
-        "SELECT g, count(*) n FROM f GROUP BY ALL",
+        "SELECT g, count(*) n FROM f GROUP BY ALL g",
         "SELECT g, count(*) n FROM f GROUP BY DISTINCT g",
         "SELECT g, count(*) n FROM f@v1 GROUP BY g",
         "SELECT g, count(*) n FROM f GROUP BY g ORDER BY g WITH FILL",

@@ -75,3 +75,22 @@ def test_a_refused_text_is_read_once_and_a_query_twice(sql: str, trees: int, mon
 def test_a_select_without_columns_is_refused(sql: str) -> None:
     with pytest.raises(UnsureError):
         parse(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CAST(x AS TIMESTAMP WITHOUT TIME ZONE) AS a, 'x' AS b FROM t",
+        "SELECT 'it''s' AS a, CAST(x AS TIMESTAMP WITH TIME ZONE) AS b, '' AS c FROM t",
+        "SELECT CAST(x AS TIMESTAMP /* it's */ WITH LOCAL TIME ZONE) AS b, 'x' AS c FROM t",
+    ],
+)
+def test_times_with_words_of_zones(sql: str) -> None:
+    with pytest.raises(UnsureError, match="WITHOUT TIME ZONE"):
+        parse(sql)
+
+
+def test_texts_may_have_words_of_zones() -> None:
+    """The door writes Trino's names of types as constants."""
+    found = parse("SELECT 'timestamp(6) with time zone' AS a FROM t")
+    assert found.expressions[0].this.name == "timestamp(6) with time zone"

@@ -88,7 +88,9 @@ def test_a_text_that_is_read_in_more_than_one_way_has_no_shape(condition: str) -
         ("i = -1", []),
         ("year(dt) = 2024", ["2024"]),
         ("CASE WHEN i = 1 THEN h = 'a' ELSE i = 3 END", ["1", "a", "3"]),
-        ("dt >= TIMESTAMP '2024-01-01'", []),
+        ("dt >= TIMESTAMP '2024-01-01'", ["2024-01-01"]),
+        ("dt >= TIMESTAMP'2024-01-01' AND dt < DATE'2024-02-01'", ["2024-01-01", "2024-02-01"]),
+        ("dt >= TIMESTAMP '2024-01-01' + INTERVAL 1 DAY", []),
         ("substring(h, 1, 2) = 'ab'", ["ab"]),
     ],
 )

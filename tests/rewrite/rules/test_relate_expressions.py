@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewrite.bind.expressions import bind
-from rewrite.bind.name_scopes import ColumnScope
+from rewrite.bind.names.scopes import ColumnScope
 from rewrite.facts import At
 from rewrite.ir.block import Block, Occurrence
 from rewrite.ir.expr import Call, Column, Expr, columns, is_null_where

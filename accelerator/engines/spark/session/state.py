@@ -17,7 +17,7 @@ from accelerator.engines.spark.jvm.errors import Java, JvmError, java_errors
 from accelerator.engines.spark.jvm.pipelined_calls import PipelinedCalls
 from accelerator.engines.spark.session.rules import experimental, injected
 from accelerator.engines.spark.session.trusted_extensions import foreign
-from rewrite.bind.functions import FUNCTIONS, OURS
+from rewrite.bind.calls.known_words import FUNCTIONS, OURS
 from rewrite.identifiers.quoting import REFERENCE
 
 _BUILT_IN = "built-in"

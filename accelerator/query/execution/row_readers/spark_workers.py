@@ -138,6 +138,8 @@ def parts_of(
     """The work of a plan that Spark runs; None where its workers shouldn't read positions."""
     reading = plan.reading
     selection = reading.selection
+    if any(column.path for column in plan.block.used):
+        return None
     if selection is None or not plan.block.used or not reading.by_workers(config.sidecar_jobs):
         return None
     files = reading.live(0, len(reading))

@@ -23,7 +23,7 @@ from accelerator.services.advisor.cubes.cube_select import (
 )
 from accelerator.services.advisor.workload.queries import WorkloadQuery
 from accelerator.store.journals.advice import DDL_MAX
-from cubes.definition import CubeDefinition, define
+from cubes.definition import CubeDefinition, define_stored
 from cubes.match.match import match
 from cubes.match_result import Match
 from rewrite.errors import DefinitionError
@@ -59,7 +59,7 @@ def made(star: Block, bind: Bind) -> CubeCandidate | None:
     try:
         select = Select(star, star.occurrences[0])
         text = select.text()
-        cube = define(bind(text))
+        cube = define_stored(bind(text))
     except (DeclinedError, DefinitionError, AcceleratorError, SqlglotError, RecursionError):
         return None
     if len(text) + _NAME_MAX > DDL_MAX:

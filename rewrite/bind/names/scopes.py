@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from rewrite.ir.block import Occurrence
+from rewrite.bind.names.nested_fields import field_of, root_of
+from rewrite.ir.block import Occurrence, Selection
 from rewrite.ir.expr import Column, Expr
 from rewrite.reason import DeclinedError
 from rewrite.text.suggestions import closest, did_you_mean
+
+Visible = Occurrence | Selection
+"""What FROM shows to names."""
 
 
 class ColumnScope:
@@ -22,7 +26,7 @@ class ColumnScope:
 
     def __init__(
         self,
-        occurrences: Sequence[Occurrence],
+        occurrences: Sequence[Visible],
         hidden: Collection[Column] = frozenset(),
         zone: str | None = None,
         *,
@@ -45,10 +49,18 @@ class ColumnScope:
         for occurrence in self._occurrences:
             if not _qualifies(occurrence, qualifier):
                 continue
-            for facts in occurrence.table.named(name):
-                column = Column(occurrence.index, facts.field_id, facts.name, facts.type)
+            for column in occurrence.named(name):
                 if qualifier or column not in self._hidden:
                     yield column
+
+    def _field(self, root: Column, names: tuple[str, ...]) -> Column:
+        pairs = ((one, one.facts(root)) for one in self._occurrences)
+        own, facts = next((one, facts) for one, facts in pairs if facts is not None)
+        column = field_of(root, facts, names)
+        if any(own.named(column.name)):
+            written = column.name
+            raise DeclinedError("name_ambiguous", f"A field and a column {written}.", name=written)
+        return column
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""
@@ -56,23 +68,21 @@ class ColumnScope:
         if len(found) == 1:
             return found[0]
         written = ".".join((*qualifier, name))
-        for place, part in enumerate(qualifier if not found else ()):
-            for column in self.find(qualifier[:place], part):
-                raise DeclinedError(
-                    "expression_unsupported", f"A field of the column {column.name}: {written}."
-                )
+        inside = root_of((*qualifier, name), self.find) if qualifier and not found else None
+        if inside is not None:
+            return self._field(*inside)
         if found:
             raise DeclinedError("name_ambiguous", f"The column name {written}.", name=written)
         if self._inside or name.startswith("_"):  # Iceberg's own: _file, _pos
             raise DeclinedError("expression_unsupported", f"The column name {written}.")
-        known = (one.name for each in self._occurrences for one in each.table.columns)
+        known = (own for each in self._occurrences for own, _ in each.named_columns)
         near = closest(name, known)
         detail = f"No table here has a column {written}"
         meant = f"; {did_you_mean(near)}" if near else "."
         raise DeclinedError("column_unknown", f"{detail}{meant}", name=written, near=near)
 
 
-def _qualifies(occurrence: Occurrence, qualifier: tuple[str, ...]) -> bool:
+def _qualifies(occurrence: Visible, qualifier: tuple[str, ...]) -> bool:
     """Whether the qualifier is the end of the table's path: d.f and f both mean lake.d.f."""
     if not qualifier:
         return True
@@ -87,7 +97,11 @@ class AliasNames:
         """`aliases` in lower case; None for one that two outputs have."""
         self._names, self._aliases, self.zone = names, aliases, names.zone
 
-    def _alias(self, name: str) -> Expr | None:
+    def names_something(self, name: str) -> bool:
+        """Decides whether an input column or an alias has that name, ambiguous or not."""
+        return name.lower() in self._aliases or bool(self._names.find((), name))
+
+    def output(self, name: str) -> Expr | None:
         """The output of that alias, None if there is none; DeclinedError if there are two."""
         found = self._aliases.get(name.lower())
         if found is None and name.lower() in self._aliases:
@@ -98,17 +112,39 @@ class AliasNames:
         """The input column, or the output of that alias."""
         if qualifier or self._names.find(qualifier, name):
             return self._names.column(qualifier, name)
-        return self._alias(name) or self._names.column(qualifier, name)
+        return self.output(name) or self._names.column(qualifier, name)
 
 
 class OutputNames(AliasNames):
-    """HAVING and ORDER BY: a name that could be an output or another column isn't guessed."""
+    """HAVING and ORDER BY: a name that could be an output or another column isn't guessed.
+
+    In ORDER BY without aggregates it's the output (`outputs_first`).
+    """
+
+    _first = False
+
+    def outputs_first(self) -> OutputNames:
+        """The same names, where an output's name is never another column's."""
+        found = OutputNames(self._names, self._aliases)
+        found._first = True
+        return found
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """The output of that alias, or the input column."""
-        alias = None if qualifier else self._alias(name)
+        alias = None if qualifier else self.output(name)
         if alias is None:
-            return self._names.column(qualifier, name)
-        if any(found != alias for found in self._names.find(qualifier, name)):
+            found = self._names.column(qualifier, name)
+            if (
+                qualifier
+                and found not in self._aliases.values()
+                and qualifier[0].lower() in self._aliases
+            ):
+                written = ".".join((*qualifier, name))
+                raise DeclinedError(
+                    "name_ambiguous", f"A field of an output: {written}.", name=written
+                )
+            return found
+        others = () if self._first else self._names.find(qualifier, name)
+        if any(found != alias for found in others):
             raise DeclinedError("name_ambiguous", f"The name {name} is an output and a column.")
         return alias

@@ -12,14 +12,17 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from rewrite.bind.expressions import BINARY, CONTAINS, DATE_PARTS, STRINGS, TIME_PARTS, of_date
-from rewrite.bind.functions import AGGREGATE_WORDS, OURS
+from rewrite.bind.calls.known_words import AGGREGATE_WORDS, OURS
+from rewrite.bind.calls.table_functions import arguments, function_of
+from rewrite.bind.expressions import BINARY, CONTAINS, DATE_PARTS, TIME_PARTS, of_date
+from rewrite.functions.row import SparkFunction
 from rewrite.ir.literals import date_literal
 from rewrite.parse.original_spelling import said
 from rewrite.parse.parse import written_name
+from rewrite.reason import DeclinedError
 
 _ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
-_OF_ONE = (*DATE_PARTS, *TIME_PARTS, *STRINGS, exp.TsOrDsToDate)
+_OF_ONE = (*DATE_PARTS, *TIME_PARTS, exp.TsOrDsToDate)
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Sum: "sum",
     exp.Min: "min",
@@ -30,10 +33,15 @@ _AGGREGATES: dict[type[exp.Expression], str] = {
 _WRITTEN = (
     exp.Anonymous,
     exp.Any,
+    exp.AnyValue,
     exp.ApproxDistinct,
+    exp.ArrayUniqueAgg,
     exp.CountIf,
+    exp.First,
+    exp.Last,
     exp.LogicalAnd,
     exp.LogicalOr,
+    exp.Median,
     exp.Stddev,
     exp.StddevPop,
     exp.StddevSamp,
@@ -53,6 +61,9 @@ _CAST_WORDS = frozenset({"boolean", "date", "double", "float", "int", "string", 
 """Functions that are casts."""
 _ALL_OF_IT, _ACCURACY = 2**31 - 1, 10_000
 """What Spark puts where a substring has no length, and an approximate percentile no accuracy."""
+_TRIMMED = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
+_LONGEST = 100_000
+"""Characters of the copies of a CASE's operand in its name."""
 _PLACES_MAX = 6
 """Of a number that begins further behind its point Spark writes an exponent."""
 
@@ -99,14 +110,15 @@ def _name(node: exp.Expression | None) -> str | None:
         return special(node)
     if kind in BINARY:
         return _operator(node)
+    function = function_of(node)
+    if function is not None:
+        return _of_table(function, node)
     if kind in _AGGREGATES or kind in _WRITTEN:
         return _aggregate(written_name(node) or _AGGREGATES.get(kind), node)
     if kind in _OF_ONE:
         if not {name for name, value in node.args.items() if value} <= {"this", "safe"}:
             return None  # to_date of a format
         return _call(written_name(node), of_date(node.this))
-    if kind in CONTAINS:
-        return _call(written_name(node), node.this, node.expression)
     return None
 
 
@@ -121,6 +133,19 @@ def _call(name: str | None, *nodes: exp.Expression | None, then: str = "") -> st
     if name is None:
         return None
     return _shaped(f"{name}({', '.join(['{}'] * len(nodes))}{then})", *nodes)
+
+
+def _of_table(function: SparkFunction, node: exp.Expression) -> str | None:
+    """A call of the table's function, with what Spark puts in the place of what isn't written."""
+    try:
+        args = [of_date(arg) for arg in arguments(function, node)]
+    except DeclinedError:
+        return None
+    word = written_name(node) or function.op
+    if word in _TRIMMED and len(args) == 2:
+        return _shaped(f"TRIM({_TRIMMED[word]} {{}} FROM {{}})", *args)
+    behind = function.behind if len(args) < len(function.slots) else ""
+    return _call(dict(function.named).get(word, word), *args, then=behind)
 
 
 def _chain(node: exp.Expression) -> str | None:
@@ -252,13 +277,15 @@ def _rlike(node: exp.Expression) -> str | None:
 
 
 def _case(node: exp.Expression) -> str | None:
-    operand, branches = node.this, list[exp.Expression]()
-    for each in node.args["ifs"]:
-        if operand is not None:
-            branches.append(operand)
+    branches, tested, ifs = list[exp.Expression](), "{}", node.args["ifs"]
+    if node.this is not None:
+        operand = _name(node.this)  # once: CASE within CASE repeats it at each level
+        if operand is None or len(operand) * len(ifs) > _LONGEST:
+            return None
+        tested = f"({operand.replace('{', '{{').replace('}', '}}')} = {{}})"
+    for each in ifs:
         branches += (each.this, each.args["true"])
-    tested = "{}" if operand is None else "({} = {})"
-    shape = "CASE" + f" WHEN {tested} THEN {{}}" * len(node.args["ifs"])
+    shape = "CASE" + f" WHEN {tested} THEN {{}}" * len(ifs)
     default = node.args.get("default")
     if default is None:
         return _shaped(f"{shape} END", *branches)
@@ -300,6 +327,33 @@ def _percentile(node: exp.Expression) -> str | None:
     return _call(name, node.this, share, accuracy)
 
 
+def _exact_percentile(node: exp.Expression) -> str | None:
+    """Spark adds how often each value counts."""
+    return _call(said(node), node.this, node.args.get("quantile"), then=", 1")
+
+
+def _within_group(node: exp.Expression) -> str | None:
+    call, order = node.this, node.expression
+    keys = order.expressions if isinstance(order, exp.Order) else []
+    if not isinstance(call, exp.Anonymous) or len(keys) != 1 or len(call.expressions) != 1:
+        return None
+    if keys[0].args.get("desc") or not keys[0].args.get("nulls_first"):
+        return None
+    shape = f"{written_name(call)}({{}}) WITHIN GROUP (ORDER BY {{}})"
+    return _shaped(shape, call.expressions[0], keys[0].this)
+
+
+def _sorted_array(node: exp.Expression) -> str | None:
+    """Spark adds that it ascends."""
+    if written_name(node) != "sort_array" or node.args.get("asc") is not None:
+        return None
+    return _call("sort_array", node.this, then=", true")
+
+
+def _of_two(node: exp.Expression) -> str | None:
+    return _call(written_name(node) or said(node), node.this, node.expression)
+
+
 def _aggregate(name: str | None, node: exp.Expression) -> str | None:
     if name is None:
         return None
@@ -328,6 +382,7 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression], str | None]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.RegexpLike: _rlike,
+    **dict.fromkeys(CONTAINS, lambda node: _call(written_name(node), node.this, node.expression)),
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: lambda node: _call(written_name(node), node.this, *node.expressions),
@@ -338,6 +393,11 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression], str | None]] = {
     exp.Extract: _extract,
     exp.Filter: lambda node: _shaped("{} FILTER (WHERE {})", node.this, node.expression.this),
     exp.ApproxQuantile: _percentile,
+    exp.Quantile: _exact_percentile,
+    exp.WithinGroup: _within_group,
+    exp.ArraySort: _sorted_array,
+    exp.ArraySize: lambda node: _call(written_name(node), node.this),
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin, exp.ArrayToString, exp.Corr), _of_two),
     exp.Grouping: lambda node: _call(written_name(node), *node.expressions),
     exp.GroupingId: lambda node: _call(written_name(node), *node.expressions),
 }

@@ -10,41 +10,40 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from rewrite.functions.table import BY_WORD
 from rewrite.parse.parse import parse, written_name
 from rewrite.reason import DeclinedError
 
-FUNCTIONS = (
-    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or"),
-    *("boolean", "coalesce", "concat", "contains", "count", "count_if", "date"),
-    *("date_trunc", "day", "dayofmonth", "dayofweek", "dayofyear", "double", "endswith"),
+_OF_ROWS = (
     *(
-        "every",
-        "float",
-        "grouping",
-        "grouping_id",
-        "hour",
-        "if",
-        "ifnull",
-        "ilike",
-        "int",
-        "lcase",
-        "like",
+        "any_value",
+        "array_join",
+        "array_size",
+        "collect_set",
+        "corr",
+        "first",
+        "last",
+        "max_by",
+        "median",
     ),
-    *("lower", "max", "mean", "min", "minute", "mod", "month", "nvl", "percentile_approx"),
-    *("quarter", "regexp_like", "rlike", "second", "some", "startswith", "std", "stddev"),
-    *("stddev_pop", "stddev_samp", "string", "substr", "substring", "sum", "timestamp"),
-    *(
-        "to_date",
-        "trunc",
-        "ucase",
-        "upper",
-        "var_pop",
-        "var_samp",
-        "variance",
-        "weekofyear",
-        "year",
-    ),
+    *("min_by", "percentile", "percentile_cont", "size", "sort_array"),
 )
+"""Aggregates that are computed from a group's rows, and what is made of them."""
+FUNCTIONS = (
+    *BY_WORD,
+    *_OF_ROWS,
+    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and"),
+    *("bool_or", "boolean", "coalesce", "contains", "count", "count_if", "date"),
+    *("date_trunc", "day", "dayofmonth", "dayofweek", "dayofyear", "double"),
+    *("endswith", "every", "float", "grouping", "grouping_id", "hour", "if"),
+    *("ifnull", "ilike", "int", "like", "max", "mean", "min", "minute", "mod"),
+    *("month", "nullif", "nvl", "percentile_approx", "quarter", "regexp_like"),
+    *("rlike", "second", "some", "startswith", "std", "stddev", "stddev_pop"),
+    *("stddev_samp", "string", "sum", "timestamp", "to_date"),
+    *("trunc", "var_pop", "var_samp", "variance", "weekofyear", "year"),
+)
+GRAMMAR = ("timestampadd",)
+"""Words that Spark's grammar has calls by, and its registry no function."""
 OURS = ("has_token", "match")
 """Functions of our own, as long as the session has no others under these words."""
 AGGREGATE_WORDS: dict[str, type[exp.Expression]] = {
@@ -62,12 +61,12 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether the call is one of an aggregate, maybe of a window."""
     if isinstance(node, (exp.Anonymous, exp.Any)):
         return written_name(node) in AGGREGATE_WORDS
-    return isinstance(node, exp.AggFunc)
+    return isinstance(node, (exp.AggFunc, exp.WithinGroup))
 
 
 def aggregate_calls(item: exp.Expr) -> Iterator[exp.Expr]:
     """The calls of aggregates in it, those of windows too."""
-    return filter(is_aggregate, item.find_all(exp.AggFunc, exp.Anonymous, exp.Any))
+    return filter(is_aggregate, item.find_all(exp.AggFunc, exp.Anonymous, exp.Any, exp.WithinGroup))
 
 
 def has_aggregate_call(item: exp.Expr) -> bool:
@@ -83,7 +82,8 @@ def has_aggregate_call(item: exp.Expr) -> bool:
 def may_aggregate(item: exp.Expr) -> bool:
     """The same, or a function is called that isn't known, and may be a user's aggregate."""
     calls = item.find_all(exp.Anonymous)
-    return has_aggregate_call(item) or any(written_name(call) not in OURS for call in calls)
+    known = (*OURS, *BY_WORD)
+    return has_aggregate_call(item) or any(written_name(call) not in known for call in calls)
 
 
 def constant_needles(tree: exp.Expression) -> Iterator[str]:
@@ -107,8 +107,8 @@ def check_word(node: exp.Expression) -> None:
     What stands as an operator, or has a syntax of its own (CAST), has no such word.
     """
     word = node.meta_get("written")
-    if word is None or isinstance(node, exp.Anonymous):
+    if word is None or (isinstance(node, exp.Anonymous) and word not in BY_WORD):
         return
     operands = 1 + len(node.expressions)
-    if word not in FUNCTIONS or (word in _OF_TWO and operands != 2):
+    if word not in (*FUNCTIONS, *GRAMMAR) or (word in _OF_TWO and operands != 2):
         raise DeclinedError("expression_unsupported", f"The function {word}.")

@@ -1,0 +1,1 @@
+"""Calls of functions and aggregates: the words that are bound, and their bound expressions."""

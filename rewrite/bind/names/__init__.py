@@ -1,0 +1,1 @@
+"""Names in a statement: what columns they mean, and how outputs are called."""
