@@ -27,6 +27,8 @@ SELECTS_MAX = 32
 _DEPTH_MAX = 8
 """So often a tree is changed by `repeated`."""
 _RELATION = frozenset({"this", "alias"})
+FOUND = ("acc_merged", "acc_rows")
+"""Keys of `meta` for what `rules.merge_subqueries` has found of a relation."""
 
 
 class Beside(Struct, frozen=True):
@@ -144,13 +146,16 @@ def _named_columns(tree: exp.Select) -> frozenset[str] | None:
 def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
     """A copy in which nodes are others `instead`, by their ids, or left out.
 
-    sqlglot's own copies each token's place deeply, which takes most of its time.
+    sqlglot's own copies each token's place deeply, which takes most of its time. What a rule has
+    found of a node (`FOUND`) holds of its copy, if nothing inside is another one.
     """
     root = tree.__class__()
     stack: list[tuple[exp.Expression, exp.Expression]] = [(tree, root)]
+    changed: list[exp.Expression] = []
 
-    def begun(node: exp.Expression) -> exp.Expression | None:
+    def begun(node: exp.Expression, parent: exp.Expression) -> exp.Expression | None:
         if id(node) in instead:
+            changed.append(parent)
             return instead[id(node)]
         made: exp.Expression = node.__class__()
         stack.append((node, made))
@@ -162,10 +167,24 @@ def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
             made.meta.update(node.meta)
         for key, value in node.args.items():
             if isinstance(value, list):
-                made.set(key, [begun(v) if isinstance(v, exp.Expression) else v for v in value])
+                begin = [begun(v, made) if isinstance(v, exp.Expression) else v for v in value]
+                made.set(key, begin)
             else:
-                made.set(key, begun(value) if isinstance(value, exp.Expression) else value)
+                made.set(key, begun(value, made) if isinstance(value, exp.Expression) else value)
+    _forget(changed)
     return root
+
+
+def _forget(changed: Sequence[exp.Expression]) -> None:
+    """Drops what rules have found of nodes that hold something else now."""
+    seen: set[int] = set()
+    for one in changed:
+        above: exp.Expr | None = one
+        while above is not None and id(above) not in seen:
+            seen.add(id(above))
+            for key in FOUND:
+                above.meta.pop(key, None)
+            above = above.parent
 
 
 def repeated(

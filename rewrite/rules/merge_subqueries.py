@@ -22,6 +22,7 @@ from rewrite.bind.names.output_name import output_name
 from rewrite.ir.literals import MERGED
 from rewrite.reason import DeclinedError
 from rewrite.rules.derived_tables import (
+    FOUND,
     SELECTS_MAX,
     Query,
     copied,
@@ -38,7 +39,7 @@ _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
 )
 _INNER = frozenset({"expressions", "from_", "joins", "where"})
-_MERGED, _ROWS = "acc_merged", "acc_rows"
+_MERGED, _ROWS = FOUND
 """Keys of `meta` for what `_merged` and `_selected_rows` return, of a name of WITH in its item.
 
 What is above asks for both in several ways; computed each time, every SELECT in another or link of

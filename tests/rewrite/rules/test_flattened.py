@@ -12,7 +12,7 @@ from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.ir.expr import Column
 from rewrite.parse.parse import parse
 from rewrite.reason import DeclinedError
-from rewrite.rules.derived_tables import unread_queries
+from rewrite.rules.derived_tables import copied, unread_queries
 from rewrite.rules.merge_subqueries import flattened, over_rows
 
 
@@ -369,3 +369,14 @@ def test_selects_in_one_another_are_looked_at_once(around: str, base: str) -> No
     tree = flattened(parse(sql))
     is_merged = base == _PLAIN and not around.startswith("WITH")
     assert (over_rows(tree) is not None) == is_merged
+
+
+def test_what_is_found_of_a_relation_is_forgotten_if_it_changes() -> None:
+    tree = parse(
+        "SELECT sum(v) FROM (SELECT a + 1 AS v FROM (SELECT a FROM t WHERE a < 5) AS y) AS x"
+    )
+    assert "a < 5" in flattened(tree).sql("spark")
+    five = next(one for one in tree.find_all(exp.Literal) if one.name == "5")
+    changed = copied(tree, {id(five): exp.Literal.number(7)})
+    assert "a < 7" in flattened(changed).sql("spark")
+    assert "a < 5" in flattened(copied(tree, {})).sql("spark")
