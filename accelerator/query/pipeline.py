@@ -238,7 +238,11 @@ class Queries:
         return self.services.engine.arrow_schema(self.frame(statement))
 
     def frame(self, statement: Query) -> DataFrame:
-        """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
+        """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be.
+
+        It asks for the time when it's run.
+        """
+        statement = statement.as_plain()
         with typed(statement.bare, self.services.lake, self.services.context):
             return self._frame(statement)
 
@@ -457,6 +461,7 @@ class Queries:
 
     def _plain_query(self, statement: Query, metrics: Metrics, plan: Plan | None = None) -> Result:
         """Spark's answer; where it names tables of files, over views of their manifests."""
+        statement = statement.as_plain()
         self.check(statement)
         sql = statement.bare
         if not self._names_own(sql):

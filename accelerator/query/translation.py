@@ -7,8 +7,9 @@ Names of a client's statement are completed here, so that none of a session's se
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from rewrite.dialects.translated_shape import TranslatedShape, translated_shape
 from rewrite.dialects.value_kinds import ANY_STATE, Columns
 from rewrite.facts import At
 from rewrite.identifiers.qualified_name import joined
+from rewrite.parse.current_time import TimedText, asks_for_time, timed_text
 from rewrite.parse.statement_shape import StatementShape, shape_of
 from rewrite.text.first_look import first_word
 from rewrite.text.printable import one_line
@@ -81,6 +83,7 @@ class Translation:
         self._known_of_clients: Recent[_TranslatedText] = by_text()
         self._forms: Recent[tuple[int, ...]] = by_text()
         self._shapes: Recent[_CachedShape] = by_text()
+        self._timed: Recent[TimedText | Literal[False]] = by_text()
 
     def statement(
         self,
@@ -107,12 +110,28 @@ class Translation:
                 if may_look is None:
                     self.check_ours(named)
                 return named
-            if dialect == SPARK:
-                return found
-            return self._in_spark(found, dialect)
+            return self._at_once(found if dialect == SPARK else self._in_spark(found, dialect))
         except AcceleratorError as error:
             error.move(_query_text(found) or sql, sql)
             raise
+
+    def _at_once(self, found: Statement) -> Statement:
+        """The statement with this moment as a constant wherever its query asks for the time."""
+        if isinstance(found, OfQuery):
+            query = self._at_once(found.query)
+            return replace(found, query=query) if isinstance(query, Query) else found
+        if not isinstance(found, Query) or found.plain or not asks_for_time(found.bare):
+            return found
+        if log_table.may_name(found.bare) or FILES in found.bare.lower():
+            return found  # our own tables know what they are asked for
+        timed = self._timed.get(found.bare)
+        if timed is None:
+            timed = timed_text(found.bare)
+            self._timed.put(found.bare, timed or False)
+        if not timed or timed.may_name(self._columns()[1]):
+            return found
+        text = timed.at(datetime.now(UTC), self._context.settings()["time_zone"])
+        return found if text is None else replace(found, bare=text, untimed=found.bare)
 
     def _in_spark(self, found: Statement, dialect: str) -> Statement:
         if isinstance(found, Query):

@@ -92,6 +92,16 @@ def instant_ms(text: str, zone: str | None) -> int | None:
         return None
 
 
+def clock(moment: datetime, zone: str | None) -> datetime | None:
+    """Returns what the zone's clocks show at that moment; None for an unknown zone.
+
+    >>> clock(datetime(2026, 7, 1, 23, tzinfo=UTC), "Europe/Berlin").isoformat()
+    '2026-07-02T01:00:00'
+    """
+    known = _agreed(moment.replace(tzinfo=None), zone)
+    return None if known is None else moment.astimezone(known).replace(tzinfo=None)
+
+
 def moment(text: str, type_: str, zone: str | None) -> str | None:
     """The text's value of that type in one form: `2020-01-01 00:00:01.250000`, an instant in UTC.
 

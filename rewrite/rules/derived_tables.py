@@ -147,7 +147,7 @@ def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
     """A copy in which nodes are others `instead`, by their ids, or left out.
 
     sqlglot's own copies each token's place deeply, which takes most of its time. What a rule has
-    found of a node (`FOUND`) holds of its copy, if nothing inside is another one.
+    found of a node (`FOUND`) is true of its copy, if nothing inside is another one.
     """
     root = tree.__class__()
     stack: list[tuple[exp.Expression, exp.Expression]] = [(tree, root)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from accelerator.query.statements.constraint import Constraint
 from accelerator.query.statements.errors import NotBuiltError
@@ -324,7 +325,8 @@ class Query(Struct, ParsedStatement, frozen=True):
 
     One that is `translated` was written in another dialect. Where a client's names were completed,
     `tables` are those that it names, in full, and `names` what its outputs are called: None for one
-    that has no name, or instead of all where they aren't known.
+    that has no name, or instead of all where they aren't known. One that asks for the time has this
+    moment in `bare` as a constant, and is Spark's as it is `untimed`.
     """
 
     sql: str
@@ -334,6 +336,11 @@ class Query(Struct, ParsedStatement, frozen=True):
     tables: tuple[TableName, ...] = ()
     names: tuple[str | None, ...] | None = None
     timed: bool = False
+    untimed: str | None = None
+
+    def as_plain(self) -> Query:
+        """The query as plain Spark gets it."""
+        return self if self.untimed is None else replace(self, bare=self.untimed, untimed=None)
 
 
 class Other(Struct, ParsedStatement, frozen=True):

@@ -1,0 +1,155 @@
+"""Statements that ask for the time: the same statement with the time as a constant.
+
+Spark takes one moment for a whole statement (`now() = now()` is true). So `day >= current_date() -
+7` compares with a constant, and bounds, cubes and indexes answer it. An output without an alias has
+its text as its name: if it asks for the time, nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from rewrite.ir.timestamps import clock
+from rewrite.parse.parse import parse
+from rewrite.text.spark_lexer import Token, scanned
+
+_KINDS = {
+    "CURRENT_DATE": "date",
+    "CURDATE": "date",
+    "CURRENT_TIMESTAMP": "timestamp",
+    "NOW": "timestamp",
+    "LOCALTIMESTAMP": "timestamp_ntz",
+}
+_ALONE = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP"})
+"""Those that need no parentheses."""
+_ASKS = re.compile(rf"\b(?:{'|'.join(_KINDS)})\b", re.IGNORECASE)
+_MARK = "acc_moment_"
+_CLAUSES = frozenset({"expressions", "where", "having", "group", "order", "joins", "from_"})
+
+
+class TimedText(Struct, frozen=True):
+    """A statement's text cut at where it asks for the time: `texts` stand around `asks`.
+
+    `asks` are types: date, timestamp or timestamp_ntz. `names` (lower case) may be columns of
+    `tables`; its WITH has the tables `defined`.
+    """
+
+    texts: tuple[str, ...]
+    asks: tuple[str, ...]
+    names: frozenset[str]
+    tables: frozenset[tuple[str, ...]]
+    defined: frozenset[str]
+
+    def may_name(self, columns: Callable[[tuple[str, ...]], Collection[str] | None]) -> bool:
+        """Tests whether a column may be meant; `columns` gives None for an unknown table.
+
+        Spark looks for a column first if no parentheses follow.
+        """
+        for parts in self.tables if self.names else ():
+            known = columns(parts)
+            if known is None and (len(parts) > 1 or parts[0].lower() not in self.defined):
+                return True
+            if not self.names.isdisjoint(one.lower() for one in known or ()):
+                return True
+        return False
+
+    def at(self, moment: datetime, zone: str) -> str | None:
+        """Returns the text with that moment as constants; None for an unknown zone."""
+        local = clock(moment, zone)
+        if local is None:
+            return None
+        instant = moment.astimezone(UTC).replace(tzinfo=None)
+        constants = {
+            "date": f"DATE '{local.date().isoformat()}'",
+            "timestamp": f"TIMESTAMP_LTZ '{instant.isoformat(' ', 'microseconds')}Z'",
+            "timestamp_ntz": f"TIMESTAMP_NTZ '{local.isoformat(' ', 'microseconds')}'",
+        }
+        said = (*(constants[kind] for kind in self.asks), "")
+        return "".join(part for pair in zip(self.texts, said, strict=True) for part in pair)
+
+
+def asks_for_time(sql: str) -> bool:
+    """Tests for the words alone; a constant or a comment may have them, too."""
+    return _ASKS.search(sql) is not None
+
+
+def timed_text(sql: str) -> TimedText | None:
+    """The text cut at where it asks for the time; None if it doesn't, or if that isn't clear.
+
+    >>> timed_text("SELECT a FROM t WHERE d >= current_date() - 7").texts
+    ('SELECT a FROM t WHERE d >= ', ' - 7')
+
+    >>> timed_text("SELECT now() FROM t") is None
+    True
+    """
+    if not asks_for_time(sql) or _MARK in sql:
+        return None
+    tokens = scanned(sql)
+    found = [] if not tokens or tokens[-1].kind == "unclosed" else _asks(tokens)
+    if not found:
+        return None
+    ends = [0, *(end for _, _, end in found)]
+    starts = [*(start for _, start, _ in found), len(sql)]
+    texts = tuple(sql[end:start] for end, start in zip(ends, starts, strict=True))
+    marks = (*(f"{_MARK}{place}" for place in range(len(found))), "")
+    try:
+        tree = parse("".join(part for pair in zip(texts, marks, strict=True) for part in pair))
+    except (SqlglotError, RecursionError):
+        return None
+    if not _are_operands(tree, marks[:-1]):
+        return None
+    names = frozenset(
+        sql[start:end].lower() for _, start, end in found if sql[start:end].upper() in _ALONE
+    )
+    if any(name.name.lower() in names for name in tree.find_all(exp.Identifier)):
+        return None
+    tables = frozenset(tuple(p.name for p in one.parts) for one in tree.find_all(exp.Table))
+    defined = frozenset(one.alias.lower() for one in tree.find_all(exp.CTE))
+    return TimedText(texts, tuple(_KINDS[key] for key, _, _ in found), names, tables, defined)
+
+
+def _asks(tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
+    """The words that ask for the time, each with where it begins and ends."""
+    keys = ["", *(token.key for token in tokens), "", ""]
+    found = []
+    for place, token in enumerate(tokens):
+        before, after = keys[place], keys[place + 2]
+        if token.key not in _KINDS or "." in (before, after):
+            continue
+        if after == "(" and keys[place + 3] == ")":
+            found.append((token.key, token.start, tokens[place + 2].end))
+        elif after != "(" and token.key in _ALONE:
+            found.append((token.key, token.start, token.end))
+    return found
+
+
+def _are_operands(tree: exp.Expression, marks: Sequence[str]) -> bool:
+    """Tests whether each mark is a value in a clause, and in no output that has no name."""
+    places = [one for one in tree.find_all(exp.Column) if one.name.startswith(_MARK)]
+    named = [one for one in tree.find_all(exp.Identifier) if one.name.startswith(_MARK)]
+    if sorted(one.name for one in places) != sorted(marks) or len(named) != len(marks):
+        return False
+    return all(map(_is_operand, places))
+
+
+def _is_operand(place: exp.Column) -> bool:
+    if len(place.parts) != 1:
+        return False
+    node: exp.Expr = place
+    while node.parent is not None:
+        parent = node.parent
+        if isinstance(node, (exp.Table, exp.Version, exp.Limit, exp.Offset, exp.Hint)):
+            return False
+        if isinstance(parent, exp.Select):
+            if node.arg_key not in _CLAUSES and node.arg_key != "with_":
+                return False
+            if node.arg_key == "expressions" and not isinstance(node, exp.Alias):
+                return False
+        node = parent
+    return isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery))
