@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from cubes.states import may_leave
 from rewrite.functions.aggregates import raises_for_groups
 from rewrite.ir.expr import Aggregate, Call, Expr, occurrences, walk
-from rewrite.ir.integer_ranges import CAST_LIKE, RAISING, compares_by_cast
+from rewrite.ir.integer_ranges import CAST_LIKE, RAISING, compares_by_cast, raises_nothing
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render.expressions import check_duckdb
 
@@ -23,7 +23,12 @@ Sure = Callable[[Call], bool]
 """Whether an operator that raises on some values raises on none of those that there are."""
 
 
-def unsafe(exprs: Sequence[Expr], sure: Sure = lambda _: False) -> Declined | None:
+def _by_types(call: Call) -> bool:
+    """Tests whether the operator raises nothing on any values of its operands' types."""
+    return raises_nothing(call, lambda _: None)
+
+
+def unsafe(exprs: Sequence[Expr], sure: Sure = _by_types) -> Declined | None:
     """Why an expression can raise, or be of Spark's own meaning: files left out would hide that."""
     return Declined("may_raise") if may_raise(exprs, sure) else unknown(exprs)
 
@@ -39,7 +44,7 @@ def unknown(exprs: Sequence[Expr]) -> Declined | None:
     return None
 
 
-def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
+def may_raise(exprs: Iterable[Expr], sure: Sure = _by_types) -> bool:
     """Returns whether an expression can raise on some row or group."""
     raises = _raises(sure)
     return any(
@@ -51,7 +56,7 @@ def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
 
 def computes_errors(exprs: Iterable[Expr]) -> bool:
     """Returns whether an operator of the expressions can raise; sums that overflow don't count."""
-    return any(map(_raises(lambda _: False), _calls(exprs)))
+    return any(map(_raises(_by_types), _calls(exprs)))
 
 
 def may_overflow(node: Expr) -> bool:

@@ -26,6 +26,7 @@ _OUTPUTS = (
     "max(k) + 2147483641",
     "sum(w)",
     "avg(c)",
+    "round(avg(x), 1)",
     "max(v) / (max(v) - 5)",
     "count(*)",
     "CASE WHEN sum(i) > 0 THEN 10 / sum(i) END",
@@ -156,5 +157,7 @@ def test_outputs_that_raise_nothing_keep_their_text() -> None:
         "SELECT g, sum(v), avg(c) FROM f GROUP BY g HAVING sum(v) > 1 LIMIT 3",
         "SELECT g, sum(v) / sum(i) FROM f GROUP BY g ORDER BY g",
         "SELECT sum(v) / sum(i) FROM f LIMIT 1",
+        "SELECT g, round(avg(x), 2) AS a FROM f GROUP BY g ORDER BY a LIMIT 3",
+        "SELECT g, abs(min(x)) AS a FROM f GROUP BY g HAVING round(max(x), 1) > 2",
     ):
         assert "hash(" not in _text(sql), sql
