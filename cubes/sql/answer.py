@@ -389,7 +389,10 @@ def _raw_cells(
     render = rows_renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{column_sql(c, dialect)}")
     keys = [render.text(k) for k in block.keys]
     items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
-    groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
+    if dialect == "duckdb":  # a key that is written once is bound once
+        groups = [str(position) for position in range(1, len(keys) + 1)]
+    else:
+        groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
     texts = []
     for place, slot in enumerate(match.slots):
         if place in averages:
