@@ -202,7 +202,7 @@ class SessionContext:
         if getattr(self._statement, "read", None) is not None:
             yield
             return
-        self._statement.read = self._asked()
+        self._statement.read = self._answer_now()
         try:
             yield
         finally:
@@ -297,9 +297,9 @@ class SessionContext:
 
     def _now(self) -> _SessionAnswer:
         read: _SessionAnswer | None = getattr(self._statement, "read", None)
-        return read or self._asked()
+        return read or self._answer_now()
 
-    def _asked(self) -> _SessionAnswer:
+    def _answer_now(self) -> _SessionAnswer:
         state = self._state()
         if state is None:
             self._known = None

@@ -381,7 +381,7 @@ class Queries:
             metrics = plan.figures_of(metrics, cached)
             return self._plain_query(statement, metrics, plan)
         began = time.perf_counter()
-        found = self._tried(
+        found = self._attempt(
             statement, plan, holds, lambda: self.execution.run(plan, statement.bare)
         )
         if found is None:
@@ -400,7 +400,7 @@ class Queries:
         metrics = plan.figures_of(metrics, cached)
         return Result(table, metrics, lambda: self._explained(statement.bare, plan))
 
-    def _tried(
+    def _attempt(
         self,
         statement: Query,
         plan: Plan,
@@ -552,7 +552,7 @@ class Queries:
                 return (next(pieces, None),)
 
         while True:
-            found = self._tried(statement, rows.plan, _always, piece, whole=False, given=given)
+            found = self._attempt(statement, rows.plan, _always, piece, whole=False, given=given)
             if isinstance(found, Declined):
                 if given:
                     raise EngineError(

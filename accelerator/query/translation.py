@@ -286,10 +286,10 @@ class Translation:
         pin = self._lake.pin()
 
         def columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:
-            asked[parts] = found = told(parts)
+            asked[parts] = found = look_up(parts)
             return found
 
-        def told(parts: tuple[str, ...]) -> Mapping[str, str] | None:
+        def look_up(parts: tuple[str, ...]) -> Mapping[str, str] | None:
             if log_table.is_log(parts, self._lake.catalogs):
                 return log_table.TYPES
             if self._context.is_temporary(parts):

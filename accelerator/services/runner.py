@@ -269,7 +269,7 @@ class Runner:
                 stop.set()
         try:
             if self._claims is None:
-                return self._tried(task, report, stop, None)
+                return self._attempt(task, report, stop, None)
             try:
                 claim = self._claims.claim(task.key, self._by)
             except (StoreError, ValueError) as error:
@@ -288,7 +288,7 @@ class Runner:
         try:
             self._began(claim)
             began_ms = self._now_ms()
-            outcome = self._tried(task, kept.report, kept.stop, claim)
+            outcome = self._attempt(task, kept.report, kept.stop, claim)
             if outcome is not None:
                 run = self._finished_run(task, kept, began_ms, outcome)
             return outcome
@@ -297,7 +297,7 @@ class Runner:
                 del self._kept[task.key]
             self._end(claim, run)
 
-    def _tried(
+    def _attempt(
         self, task: ServiceTask, report: Reported, stop: threading.Event, claim: Claim | None
     ) -> Outcome | None:
         """How it went; None where it isn't due any more."""

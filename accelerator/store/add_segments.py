@@ -39,7 +39,7 @@ def add_segments(
     for cube_id, segments in by_cube.items():
         before = table.cubes.get(cube_id) or CubeState(cube_id, table.loader)
         state = after.cubes.get(cube_id) or before
-        taken, beaten = _taken(segments, state.load(), before.load())
+        taken, beaten = _resolve(segments, state.load(), before.load())
         lost.update(beaten)
         if taken:
             after = after.changed(cube_id, (), taken)
@@ -52,7 +52,7 @@ def holds(table: TableVersion, segment: SegmentRecord) -> bool:
     return state is not None and state.load().by_id.get(segment.id) == segment
 
 
-def _taken(
+def _resolve(
     offered: Sequence[SegmentRecord], known: Segments, before: Segments
 ) -> tuple[list[SegmentRecord], list[int]]:
     """The segments to take, and the ids of those that lose; `before` had the replaced ones too."""

@@ -48,17 +48,17 @@ def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeD
             return None
         return replace(node, name=names.get((node.occurrence, node.field_id), node.name))
 
-    def one(expr: Expr) -> Expr:
+    def renamed(expr: Expr) -> Expr:
         return transform(expr, column)
 
     def optional(expr: Expr | None) -> Expr | None:
-        return None if expr is None else one(expr)
+        return None if expr is None else renamed(expr)
 
     return replace(
         cube,
-        left_edges=tuple(replace(e, on=tuple(one(c) for c in e.on)) for e in cube.left_edges),
-        conjuncts=tuple(one(c) for c in cube.conjuncts),
-        dimensions=tuple(replace(d, expr=one(d.expr)) for d in cube.dimensions),
+        left_edges=tuple(replace(e, on=tuple(renamed(c) for c in e.on)) for e in cube.left_edges),
+        conjuncts=tuple(renamed(c) for c in cube.conjuncts),
+        dimensions=tuple(replace(d, expr=renamed(d.expr)) for d in cube.dimensions),
         states=tuple(
             replace(s, argument=optional(s.argument), where=optional(s.where)) for s in cube.states
         ),

@@ -20,7 +20,7 @@ from rewrite.errors import StatementError, UnknownFunctionError, UntranslatedErr
 from rewrite.parse.bounds import TooDeepError, too_deep
 from rewrite.parse.parse import PARSER_FAILS, UnsureError, parse, written_name
 from rewrite.parse.to_spark_sql import spark_text
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 from rewrite.text.source_position import place_of
 from rewrite.text.spark_keywords import FUNCTIONS, words
 from rewrite.text.suggestions import closest, did_you_mean
@@ -120,8 +120,7 @@ def _check(node: exp.Expr, sql: str) -> None:
 
 
 def _refused(shown: str, hint: str = _OTHERWISE) -> UntranslatedError:
-    text = " ".join(one_line(shown).split())
-    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    text = shortened(" ".join(one_line(shown).split()), _SHOWN)
     return UntranslatedError(f"`{text}` isn't answered for a client", hint=hint)
 
 

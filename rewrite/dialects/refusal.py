@@ -8,7 +8,7 @@ from sqlglot import Token, TokenType, exp
 
 from rewrite.dialects.tokens import HINT
 from rewrite.errors import UntranslatedError
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 from rewrite.text.source_position import place_of
 from rewrite.text.spark_keywords import words
 
@@ -47,9 +47,8 @@ def refusal_of(
     """The error for a node of the text's tree; its place is there if the node has words in it."""
     span = _span(node, tokens)
     shown = node.sql(dialect=dialect) if span is None else " ".join(sql[span[0] : span[1]].split())
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     return UntranslatedError(
-        f"`{one_line(shown)}` isn't translated from {dialect}: {why}",
+        f"`{one_line(shortened(shown, _SHOWN))}` isn't translated from {dialect}: {why}",
         hint=hint or HINT,
         error_class="UNRESOLVED_ROUTINE" if isinstance(node, exp.Anonymous) else "",
         at=None if span is None else place_of(sql, *span),

@@ -16,7 +16,7 @@ from sqlglot import Token as SqlglotToken
 from sqlglot import TokenType
 
 from rewrite.errors import StatementError
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 from rewrite.text.source_position import place_of
 from rewrite.text.suggestions import closest, did_you_mean
 
@@ -183,4 +183,4 @@ class WordCursor(Generic[W]):
 
 def excerpt(text: str) -> str:
     """Returns a piece of a statement for a message: in one line, which isn't long."""
-    return one_line(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
+    return one_line(shortened(text, _SHOWN_MAX))

@@ -93,7 +93,7 @@ def take(tree: exp.Expression) -> None:
             named.meta["said"] = marks[0]
 
 
-def said(node: exp.Expression) -> str | None:
+def spelling_of(node: exp.Expression) -> str | None:
     """What is known of how the node is written."""
     found = node.meta_get("said")
     return str(found) if found else None

@@ -205,7 +205,7 @@ class _Fragment:
 
     def _written(self) -> str | None:
         from_, tail = self._tokens.clauses(TokenType.FROM, _ENDS)
-        named = [f"{self._shown(c)} AS {_KEY}{i}" for i, c in enumerate(self._keys.values())]
+        named = [f"{self._text_of(c)} AS {_KEY}{i}" for i, c in enumerate(self._keys.values())]
         named += [f"{text} AS {name}" for text, name in self._values.items()]
         inner = f"SELECT {', '.join(named)} {self._sql[from_:tail].rstrip()}"
         groups = parse(inner)
@@ -217,7 +217,7 @@ class _Fragment:
         same = all(bool(above.args.get(k)) == bool(self._tree.args.get(k)) for k in _CLAUSES_ABOVE)
         return text if same and len(above.expressions) == len(self._tree.expressions) else None
 
-    def _shown(self, column: exp.Column) -> str:
+    def _text_of(self, column: exp.Column) -> str:
         start, end = self._place(column)
         return self._sql[start:end]
 

@@ -35,6 +35,11 @@ def one_line(text: str) -> str:
     return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
+def shortened(text: str, most: int) -> str:
+    """Returns the text; of a longer one the beginning, so long with an ellipsis behind it."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _escape(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -8,7 +8,7 @@ from accelerator.gateway.access.login.users import User
 from accelerator.gateway.admission.memory_estimates import Estimates
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.requests.nodes import ClientSession
-from accelerator.store.journals.query_log.statement_text import _told
+from accelerator.store.journals.query_log.statement_text import _redacted_prefix
 
 
 def _asked(sql: str, schema: str = "s") -> Statement:
@@ -66,7 +66,7 @@ def test_a_long_statement_is_known_by_few_bytes() -> None:
     del one, other
     assert known.of(_asked(one_sql)) == 80
     assert known.of(_asked(other_sql)) == 90
-    _told.cache_clear()
+    _redacted_prefix.cache_clear()
     del one_sql, other_sql
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -162,7 +162,7 @@ def computed(path: Path, values: Sequence[pa.Array], engine: DuckDBEngine) -> pa
         ) from error
 
 
-def shown(expr: Expr, tables: Sequence[tuple[str, ...]]) -> str:
+def spark_text_of(expr: Expr, tables: Sequence[tuple[str, ...]]) -> str:
     """Its text, with full names of columns; `tables` are the path's, the fact first."""
     name = Renderer("spark", lambda c: joined((*tables[c.occurrence], c.name)))
     return name.text(expr)

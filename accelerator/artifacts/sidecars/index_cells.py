@@ -147,9 +147,9 @@ class IndexAnswers:
                 none = pa.nulls(1) if fixed.values is None else fixed.values.slice(number, 1)
                 keys.append((dimension.expr, none))
             else:
-                keys.append((dimension.expr, self._held(dimension.expr, file)))
+                keys.append((dimension.expr, self._cells_of(dimension.expr, file)))
         states = [
-            (s.kind, None if s.argument is None else self._held(s.argument, file))
+            (s.kind, None if s.argument is None else self._cells_of(s.argument, file))
             for s in cube.states
         ]
         held = [one for _, one in keys if isinstance(one, ColumnCells)]
@@ -174,7 +174,7 @@ class IndexAnswers:
             raise _UntoldError from None
         return pa.table(made)
 
-    def _held(self, column: Expr, file: LiveFile) -> ColumnCells:
+    def _cells_of(self, column: Expr, file: LiveFile) -> ColumnCells:
         index = self._keeps.get(column)
         found = None if index is None else index.held(file.key)
         if found is None:

@@ -253,7 +253,7 @@ class RowSelection:
     def _judged(self, conjuncts: Sequence[Expr], file: LiveFile) -> RowVerdict | None:
         told = False
 
-        def asked(column: Column, question: Question) -> RowVerdict | None:
+        def ask(column: Column, question: Question) -> RowVerdict | None:
             nonlocal told
             found: RowVerdict | None = None
             for one in self.heavy:
@@ -264,7 +264,7 @@ class RowSelection:
             told = told or found is not None
             return found
 
-        verdict = judge_rows(conjuncts, file.record_count, asked)
+        verdict = judge_rows(conjuncts, file.record_count, ask)
         return verdict if told else None
 
     def row_groups(self, file: LiveFile) -> tuple[int, ...] | None:

@@ -113,7 +113,7 @@ def segments(
     several = sum(not isinstance(piece, Single) for piece in bundle.pieces)
     told: dict[str, Any] = {
         **sidecar_bundle.to_facts(bundle.pieces),
-        "places": [_told(place, several) for place in bundle.places],
+        "places": [_place_json(place, several) for place in bundle.places],
         "formats": _formats(made),
         "light_bytes": sum(len(b.data) for i in made.indexed for b in i.light),
         "why": _counted(one.why for one in made.indexed if one.why),
@@ -199,7 +199,7 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _told(place: tuple[int, int] | None, several: int) -> list[int] | None:
+def _place_json(place: tuple[int, int] | None, several: int) -> list[int] | None:
     """A place as records have it: blobs that stand by themselves are told by their own numbers."""
     if place is None or place[0] < several:
         return None if place is None else list(place)

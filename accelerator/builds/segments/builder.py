@@ -422,7 +422,7 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
         loop: Loop,
         here: InProcess | None,
     ) -> Built:
-        def made(
+        def build(
             write: Callable[[SegmentJob, BuildJob], tuple[dict[int, WrittenSegment], Counts]],
         ) -> Built:
             begun = self._begun(target, files, unique, loop)
@@ -432,12 +432,12 @@ class SegmentBuilder(ArtifactBuilder[CubeRecord, CubeTarget, tuple[LiveFile, ...
 
         if here is not None:
             try:
-                return made(partial(self._write_here, here))
+                return build(partial(self._write_here, here))
             except _NotHereError as error:
                 if isinstance(error.__cause__, EngineError) and not is_spark_installed():
                     raise error.__cause__ from None
                 _log.info("%s is built by Spark: %s", target.record.name, error.__cause__)
-        return made(self._write)
+        return build(self._write)
 
     def _begun(
         self,

@@ -368,7 +368,7 @@ class IndexBuilder(ArtifactBuilder[IndexRecord, IndexTarget, MissingFiles, Built
             loop.gate()
             for target in due:
                 lacks = wanted[target.record.id]
-                made = _made(target, files, answers, lacks.files)
+                made = _job_result(target, files, answers, lacks.files)
                 built = self._commit(target, jobs[target.record.id], made, lacks.doubtful)
                 done[target.record.id] = plus(done[target.record.id], built)
 
@@ -551,7 +551,7 @@ def _offer(gone: list[int], made: list[SegmentRecord]) -> Offer:
     return gone, made
 
 
-def _made(
+def _job_result(
     target: IndexTarget,
     files: Sequence[LiveFile],
     answers: Mapping[str, TaskResult],

@@ -54,10 +54,12 @@ def look(
     source: TaskInput, wanted: Sequence[IndexRequest], files: Sequence[FileWork]
 ) -> list[ReusableIndexes]:
     """Which indexes hold, since the file has none of the keys that have changed."""
-    return [ReusableIndexes(file.path, _held(source, wanted, file)) for file in files]
+    return [ReusableIndexes(file.path, _partition_values(source, wanted, file)) for file in files]
 
 
-def _held(source: TaskInput, wanted: Sequence[IndexRequest], file: FileWork) -> frozenset[str]:
+def _partition_values(
+    source: TaskInput, wanted: Sequence[IndexRequest], file: FileWork
+) -> frozenset[str]:
     if not file.doubtful:
         return frozenset()
     with readable(source, file) as parquet:

@@ -86,10 +86,10 @@ def shown_values(column: pa.ChunkedArray) -> list[Any]:
     try:
         return list(column.to_pylist())
     except _UNFIT:
-        return [_shown(one) for one in column]
+        return [_python_value(one) for one in column]
 
 
-def _shown(scalar: pa.Scalar) -> Any:
+def _python_value(scalar: pa.Scalar) -> Any:
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -98,11 +98,11 @@ def _shown(scalar: pa.Scalar) -> Any:
     except _UNFIT:
         kind = scalar.type
     if t.is_map(kind):
-        return [[_shown(key), _shown(value)] for key, value in _pairs(scalar)]
+        return [[_python_value(key), _python_value(value)] for key, value in _pairs(scalar)]
     if t.is_list(kind) or t.is_large_list(kind):
-        return [_shown(one) for one in scalar.values]
+        return [_python_value(one) for one in scalar.values]
     if t.is_struct(kind):
-        return {field.name: _shown(scalar[place]) for place, field in enumerate(kind)}
+        return {field.name: _python_value(scalar[place]) for place, field in enumerate(kind)}
     if t.is_date32(kind):
         return date_text(scalar.value)
     if t.is_timestamp(kind):

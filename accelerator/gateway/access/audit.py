@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from accelerator.errors import ConfigError
+from rewrite.text.printable import shortened
 
 _log = logging.getLogger("accelerator.gateway")
 _TEXT_MAX = 512
@@ -47,15 +48,15 @@ class Decision(Struct, frozen=True):
         whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
         told: dict[str, Any] = {
             "time": f"{whole}.{int(seconds % 1 * 1000):03d}Z",
-            "user": _clipped(self.user),
-            "address": _clipped(self.address),
-            "action": _clipped(self.action),
-            "object": _clipped(self.object),
+            "user": shortened(self.user, _TEXT_MAX),
+            "address": shortened(self.address, _TEXT_MAX),
+            "action": shortened(self.action, _TEXT_MAX),
+            "object": shortened(self.object, _TEXT_MAX),
             "allowed": self.allowed,
-            "statement": _clipped(self.statement),
+            "statement": shortened(self.statement, _TEXT_MAX),
         }
         if self.login and self.login != self.user:
-            told["login"] = _clipped(self.login)
+            told["login"] = shortened(self.login, _TEXT_MAX)
         if dropped:
             told["dropped"] = dropped
         text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))
@@ -218,7 +219,3 @@ class _File:
             with suppress(FileNotFoundError):
                 newer.replace(older)
         self.open()
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 1]}…"

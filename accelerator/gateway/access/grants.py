@@ -17,7 +17,7 @@ from accelerator.common.records.as_dict import as_dict
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.name_patterns import LENGTH_MAX, Glob, Levels, broad, narrow
 from rewrite.identifiers.qualified_name import joined
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 
 Action = Literal["read", "write", "change", "manage", "impersonate", "kill", "metrics"]
 Kind = Literal["table", "cube", "index", "user", "gateway"]
@@ -60,8 +60,7 @@ class Object(Struct, frozen=True):
         if self.kind == "gateway":
             return "the gateway"
         text = one_line(joined(tuple(part for part in self.name if part)))
-        text = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-        return f"{self.kind} {text}"
+        return f"{self.kind} {shortened(text, _SHOWN_MAX)}"
 
 
 GATEWAY = Object("gateway")

@@ -10,7 +10,7 @@ import hashlib
 
 from accelerator.common.lru_cache import Recent
 from accelerator.gateway.statements.statement import Statement
-from accelerator.store.journals.query_log.statement_text import told
+from accelerator.store.journals.query_log.statement_text import redact_sql
 
 _SHAPES_MAX = 4096
 _FADING = 0.75
@@ -41,5 +41,5 @@ class Estimates:
 def _key(statement: Statement) -> bytes:
     """Few bytes, however long a statement is; of one without a shape they go by its text."""
     client, sql = statement.client, statement.runs
-    parts = client.catalog, client.schema, told(sql, "trino").shape or sql
+    parts = client.catalog, client.schema, redact_sql(sql, "trino").shape or sql
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()

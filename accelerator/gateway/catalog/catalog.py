@@ -81,7 +81,7 @@ class Metadata:
         if isinstance(request, nodes.RunStatement):
             return self._queried(request.sql, client, source, watch)
         rule = _SHOWN.get(type(request))
-        return None if rule is None else rule(_Shown(source, client), request)
+        return None if rule is None else rule(_ShowAnswers(source, client), request)
 
     def exists(self, catalog: str, schema: str, may_see: MaySee | None = None) -> bool:
         """Whether there is such a schema, as far as is seen, for USE."""
@@ -114,7 +114,7 @@ def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  #
     return True
 
 
-class _Shown:
+class _ShowAnswers:
     """What one SHOW is answered from."""
 
     def __init__(self, source: VirtualRows, client: nodes.ClientSession) -> None:
@@ -309,17 +309,17 @@ def pinned_name(pinned: PinnedTable) -> _Full:
     return catalog, schema, name
 
 
-_Rule = Callable[[_Shown, Any], pa.Table]
+_Rule = Callable[[_ShowAnswers, Any], pa.Table]
 _SHOWN: Mapping[type, _Rule] = {
-    nodes.TrinoShowCatalogs: _Shown.catalogs,
-    nodes.ShowSchemas: _Shown.schemas,
-    nodes.ShowTables: _Shown.tables,
-    nodes.TrinoShowColumns: _Shown.columns,
-    nodes.TrinoShowCreate: _Shown.create,
-    nodes.ShowStats: _Shown.stats,
-    nodes.TrinoShowFunctions: _Shown.functions,
-    nodes.ShowSession: _Shown.session,
-    nodes.ShowRoles: _Shown.roles,
+    nodes.TrinoShowCatalogs: _ShowAnswers.catalogs,
+    nodes.ShowSchemas: _ShowAnswers.schemas,
+    nodes.ShowTables: _ShowAnswers.tables,
+    nodes.TrinoShowColumns: _ShowAnswers.columns,
+    nodes.TrinoShowCreate: _ShowAnswers.create,
+    nodes.ShowStats: _ShowAnswers.stats,
+    nodes.TrinoShowFunctions: _ShowAnswers.functions,
+    nodes.ShowSession: _ShowAnswers.session,
+    nodes.ShowRoles: _ShowAnswers.roles,
 }
 
 

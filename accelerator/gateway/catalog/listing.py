@@ -73,7 +73,7 @@ class Listing:
         if catalog not in self._schemas:
             found = set(virtual_schemas(catalog))
             if catalog != SYSTEM:
-                found |= set(self._seen(catalog, self._namespaces(catalog)))
+                found |= set(self._visible_schemas(catalog, self._namespaces(catalog)))
             self._schemas[catalog] = tuple(sorted(found))
         return self._schemas[catalog]
 
@@ -179,7 +179,7 @@ class Listing:
             and self._may_see(catalog, schema, name)
         )
 
-    def _seen(self, catalog: str, schemas: Iterable[str]) -> Iterable[str]:
+    def _visible_schemas(self, catalog: str, schemas: Iterable[str]) -> Iterable[str]:
         if not self._may_see(catalog, None, None):
             return ()
         return (one for one in schemas if self._may_see(catalog, one, None))
@@ -193,7 +193,7 @@ class Listing:
 
     def _within(self, catalog: str, schema: str) -> Iterable[Relation]:
         reader = self.lake.catalogs.get(catalog)
-        if reader is None or schema not in self._seen(catalog, [schema]):
+        if reader is None or schema not in self._visible_schemas(catalog, [schema]):
             return
         for name, is_view in sorted(reader.within((schema,))):
             if self._may_see(catalog, schema, name):

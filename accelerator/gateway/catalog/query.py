@@ -47,7 +47,7 @@ from rewrite.dialects.output_names import output_names, shown_names
 from rewrite.dialects.qualify_names import completed, replace_session_functions
 from rewrite.identifiers.qualified_name import joined
 from rewrite.parse.parse import PARSER_FAILS, parse
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 
 _DIALECT = "trino"
 _MEMORY = "256MB"
@@ -436,8 +436,7 @@ def _check(node: exp.Expr) -> None:
 
 
 def _refused(node: exp.Expr, why: str) -> UntranslatedError:
-    shown = node.sql(_DIALECT)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    shown = shortened(node.sql(_DIALECT), _SHOWN)
     return UntranslatedError(
         f"`{one_line(shown)}` isn't answered over tables of metadata: {why}", hint=_HINT
     )

@@ -150,7 +150,7 @@ class Web:
         all_of_it = self._sees_figures(user)
         found: dict[str, Any] = {
             "now": now,
-            "user": _shown(user.name) if gateway.users is not None else "",
+            "user": _line(user.name) if gateway.users is not None else "",
             "all": all_of_it,
             "version": VERSION,
             "up_s": now - gateway.started,
@@ -239,7 +239,7 @@ def _use(one: LimitUse) -> dict[str, Any]:
     return {
         "name": limit.name,
         "per": limit.per,
-        "key": _shown(one.key),
+        "key": _line(one.key),
         "running": one.running,
         "queued": one.queued,
         "memory_bytes": one.memory_bytes,
@@ -250,7 +250,7 @@ def _use(one: LimitUse) -> dict[str, Any]:
     }
 
 
-def _shown(name: str) -> str:
+def _line(name: str) -> str:
     return one_line(name[:_TEXT_MAX])
 
 

@@ -20,7 +20,7 @@ from accelerator.common.redaction import is_secret
 from accelerator.gateway.statements.statement import Statement
 from accelerator.gateway.trino.errors import failure
 from accelerator.store.journals.query_log.record import COLUMN_OF, MEASURED
-from accelerator.store.journals.query_log.statement_text import told as told_of
+from accelerator.store.journals.query_log.statement_text import redact_sql as told_of
 from rewrite.identifiers.qualified_name import joined
 from rewrite.text.printable import one_line, printable
 

@@ -141,7 +141,7 @@ class Statement:
         """Starts making its pages; `finished` is told once, when it's over in whatever way."""
         self._finished.append(finished)
         self._task = asyncio.create_task(self._make(pages))
-        self._task.add_done_callback(self._made)
+        self._task.add_done_callback(self._finish_pages)
 
     def end(self, page: Page, finished: Callable[[Statement], None]) -> None:
         """It has this one page, which is the last."""
@@ -166,7 +166,7 @@ class Statement:
         self._end("FINISHED")
         await self._pages.put(Page(is_last=True))
 
-    def _made(self, made: asyncio.Task[None]) -> None:
+    def _finish_pages(self, made: asyncio.Task[None]) -> None:
         """Whatever failed, the client is told, and the gateway goes on."""
         if made.cancelled():
             self._failed(self._killed or CancelledError("the statement was cancelled"))

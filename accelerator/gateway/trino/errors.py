@@ -16,7 +16,7 @@ from msgspec import Struct
 from accelerator.common.redaction import redacted
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.spark_errors import spark_error, without_stack
-from rewrite.text.printable import printable
+from rewrite.text.printable import printable, shortened
 
 NUMBERS: Mapping[str, int] = {
     "GENERIC_USER_ERROR": 0,
@@ -279,7 +279,7 @@ class TrinoError(Struct, frozen=True):
 
         def text(key: str, most: int) -> str:
             found = value.get(key)
-            return _shortened(found, most) if isinstance(found, str) else ""
+            return shortened(found, most) if isinstance(found, str) else ""
 
         def place(key: str) -> int | None:
             found = value.get(key)
@@ -370,9 +370,5 @@ def _sentences(error: TrinoError) -> str:
 
 def _clean(text: str) -> str:
     """Without secrets and controls; names that a client has made up aren't repeated at length."""
-    shown = _LONG.sub(lambda found: _shortened(found[0], _NAME_MAX), printable(redacted(text, {})))
-    return _shortened(shown, _MESSAGE_MAX)
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    shown = _LONG.sub(lambda found: shortened(found[0], _NAME_MAX), printable(redacted(text, {})))
+    return shortened(shown, _MESSAGE_MAX)

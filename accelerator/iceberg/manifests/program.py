@@ -205,7 +205,7 @@ class _Compiler:
 
     def of_list(self, schema: Any) -> Program:
         def field(field_id: int | None, one: Any) -> None:
-            self._known(_LIST_FIELDS, field_id, one)
+            self._read_field(_LIST_FIELDS, field_id, one)
 
         return self._compiled(schema, field, LIST_REQUIRED)
 
@@ -214,7 +214,7 @@ class _Compiler:
             if field_id == _SUMMARIES:
                 self._optional(one, self._summaries)
             else:
-                self._known(_LIST_FIELDS | ROW_COUNTS, field_id, one)
+                self._read_field(_LIST_FIELDS | ROW_COUNTS, field_id, one)
 
         return self._compiled(schema, field, LIST_REQUIRED)
 
@@ -245,7 +245,7 @@ class _Compiler:
         if field_id == _DATA_FILE:
             self._nested(schema, self._file_field)
         else:
-            self._known(_ENTRY_FIELDS, field_id, schema)
+            self._read_field(_ENTRY_FIELDS, field_id, schema)
 
     def _file_field(self, field_id: int | None, schema: Any) -> None:
         if field_id == _PARTITION:
@@ -258,9 +258,11 @@ class _Compiler:
             number = _FILE_MAPS[field_id]
             self._optional(schema, lambda plain: self._map(plain, number))
         else:
-            self._known(_FILE_FIELDS, field_id, schema)
+            self._read_field(_FILE_FIELDS, field_id, schema)
 
-    def _known(self, fields: Mapping[int, tuple[str, str]], field_id: Any, schema: Any) -> None:
+    def _read_field(
+        self, fields: Mapping[int, tuple[str, str]], field_id: Any, schema: Any
+    ) -> None:
         if field_id not in fields:
             self._skip(schema)
             return

@@ -90,15 +90,15 @@ class PinnedTable:
     @property
     def size_bytes(self) -> int:
         """Bytes of the data files: by the snapshot's summary, where it says so."""
-        told = self._told("total-files-size")
+        told = self._figure("total-files-size")
         return sum(file.size_bytes for file in self.live_files()) if told is None else told
 
     @property
     def rows_told(self) -> int:
         """Rows by the snapshot's summary, deleted ones among them; 0 where it doesn't say."""
-        return self._told("total-records") or 0
+        return self._figure("total-records") or 0
 
-    def _told(self, key: str) -> int | None:
+    def _figure(self, key: str) -> int | None:
         told = None if self.snapshot is None else self.snapshot.figures.get(key)
         return int(told) if told is not None and told.isdigit() else None
 

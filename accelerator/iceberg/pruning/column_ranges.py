@@ -23,7 +23,7 @@ def range_of(pinned: Sequence[PinnedTable]) -> RangeOf:
     """Returns the ranges of these tables' columns; a column's occurrence is its table's place."""
     kept: dict[int, FileStatistics] = {}
 
-    def found(column: Column) -> Range | None:
+    def of_column(column: Column) -> Range | None:
         place, type_ = column.occurrence, column.type
         table = pinned[place]
         if type_ not in EXACT or table.size_bytes > _TABLE_BYTES_MAX:
@@ -34,7 +34,7 @@ def range_of(pinned: Sequence[PinnedTable]) -> RangeOf:
             kept[place] = table.statistics()
         return _range(kept[place].column(column.field_id, type_))
 
-    return found
+    return of_column
 
 
 def _range(known: ColumnStatistics) -> Range | None:

@@ -83,7 +83,7 @@ def survivors(
     asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns
 ) -> Survivors:
     """What is left of one manifest."""
-    keep = _kept(asked, manifest, columns)
+    keep = _may_pass(asked, manifest, columns)
     field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
     left = columns.taken(np.flatnonzero(keep))
     found = {name: left.source.column(name) for name in _names(field_ids)}
@@ -121,7 +121,7 @@ def _names(field_ids: Iterable[int]) -> tuple[str, ...]:
     return (*_KEPT, PARTITION, *map(stats_column, field_ids))
 
 
-def _kept(asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
+def _may_pass(asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
     source = ColumnarFiles(
         [manifest], lambda _: columns, asked.identity, transforms=asked.transforms
     )

@@ -188,9 +188,9 @@ def _compare(expr: Expr, statistics: EvidenceTable) -> Verdict:
             return _compared(column, "=", Literal("true", "boolean"), statistics)
         case Call(op=op, args=(low, high)) if op == _WITHIN:
             both = _compare(low, statistics) & _compare(high, statistics)
-            return both.also(_asked(expr, statistics))
+            return both.also(_by_indexes(expr, statistics))
         case Call(op=op) if op in types.TOKEN_TESTS:
-            return _asked(expr, statistics)
+            return _by_indexes(expr, statistics)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _compared(column, op, literal, statistics)
         case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
@@ -272,7 +272,7 @@ def _within(low: Expr, high: Expr) -> tuple[Column, Question] | None:
     return None
 
 
-def _asked(expr: Expr, statistics: EvidenceTable) -> Verdict:
+def _by_indexes(expr: Expr, statistics: EvidenceTable) -> Verdict:
     """What indexes alone know of a predicate."""
     asked = question_of(expr)
     found = Verdict.unknown(len(statistics))

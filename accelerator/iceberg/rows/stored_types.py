@@ -123,7 +123,9 @@ def unread(stored: pa.Schema, wanted: pa.Schema) -> str | None:
         if found is not None and not _fits(found.type, field.type):
             return str(found.name)
     if not by_id:  # names are mapped: any column may be one of those that are wanted
-        return next((str(f.name) for f in stored if not all(map(_known, _leaves(f.type)))), None)
+        return next(
+            (str(f.name) for f in stored if not all(map(_is_iceberg_type, _leaves(f.type)))), None
+        )
     return None
 
 
@@ -174,7 +176,7 @@ def _leaves(type_: pa.DataType) -> Iterator[pa.DataType]:
         yield type_
 
 
-def _known(leaf: pa.DataType) -> bool:
+def _is_iceberg_type(leaf: pa.DataType) -> bool:
     """Whether some type of Iceberg's is written so."""
     if pa.types.is_timestamp(leaf):
         return bool(leaf.unit == "us")
@@ -185,9 +187,9 @@ def _fits(stored: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if stored == wanted:
-        return all(map(_known, _leaves(stored)))
+        return all(map(_is_iceberg_type, _leaves(stored)))
     if pa.types.is_nested(wanted):
-        return pa.types.is_nested(stored) and all(map(_known, _leaves(stored)))
+        return pa.types.is_nested(stored) and all(map(_is_iceberg_type, _leaves(stored)))
     if pa.types.is_timestamp(wanted):
         timed = pa.types.is_timestamp(stored) and stored.unit == wanted.unit == "us"
         return bool(timed and (stored.tz is None) == (wanted.tz is None))

@@ -263,7 +263,9 @@ class FileStatistics:
         with self._lock:
             known = self._columns.get(key)
             if known is None:
-                known = self._columns[key] = self._joined(key) or self._made(key, self.source)
+                known = self._columns[key] = self._joined(key) or self._column_statistics(
+                    key, self.source
+                )
             self._columns.move_to_end(key)
             return known
 
@@ -285,7 +287,7 @@ class FileStatistics:
         if known is None or known.contradicts or known.oddities:  # these files may be gone
             return None
         pieces = [
-            known.run(piece) if isinstance(piece, slice) else self._made(key, piece)
+            known.run(piece) if isinstance(piece, slice) else self._column_statistics(key, piece)
             for piece in self.source.pieces
         ]
         bounds = [piece.bounds for piece in pieces]
@@ -306,7 +308,7 @@ class FileStatistics:
             oddities=frozenset().union(*(piece.oddities for piece in pieces)),
         )
 
-    def _made(self, key: tuple[int, str], source: LiveFilesSource) -> ColumnStatistics:
+    def _column_statistics(self, key: tuple[int, str], source: LiveFilesSource) -> ColumnStatistics:
         field_id, type_ = key
         uuids, misnamed = self._odd
         rows, files = source.rows, len(source.rows)

@@ -148,10 +148,10 @@ class DeleteFiles:
         """One for each delete, however many files it applies to."""
         known = self._refs.get(row)
         if known is None:
-            known = self._refs[row] = self._made(row)
+            known = self._refs[row] = self._delete_ref(row)
         return known
 
-    def _made(self, row: int) -> DeleteRef:
+    def _delete_ref(self, row: int) -> DeleteRef:
         content: Literal["position", "equality", "dv"] = "position"
         if self._equality[row]:
             content = "equality"

@@ -179,13 +179,13 @@ class Footprints:
             return list(pool.map(lambda one: self._read(table, one), locations))
 
     def _read(self, table: MetadataLocation, location: str) -> MetadataTraces:
-        def made() -> MetadataTraces:
+        def make() -> MetadataTraces:
             file = MetadataLocation(location, table.properties)
             return _traces(file, self._reading.metadata(file))
 
         # A Hadoop catalog that makes a table anew begins with v1.metadata.json again.
         reused = _HADOOP.fullmatch(location.rpartition("/")[2])
-        return made() if reused else self._traces.get_or(location, made)
+        return make() if reused else self._traces.get_or(location, make)
 
     def _manifests(
         self, table: MetadataLocation, snapshot: Mapping[str, Any]
@@ -196,10 +196,10 @@ class Footprints:
         return self._lists.get_or(path, lambda: tuple(self._reading.manifests(table, snapshot)))
 
     def _folders_of(self, table: MetadataLocation, manifest: ManifestFile) -> frozenset[str]:
-        def made() -> frozenset[str]:
+        def make() -> frozenset[str]:
             return frozenset(map(folder_of, self._reading.files(table, manifest)))
 
-        return self._folders.get_or(manifest.manifest_path, made)
+        return self._folders.get_or(manifest.manifest_path, make)
 
 
 class LakeReading:

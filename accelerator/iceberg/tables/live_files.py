@@ -96,7 +96,7 @@ class ColumnarFiles:
             )
             self.vectored = self._applied.vectored
         # Of earlier states only what is known already is of use, and they aren't kept alive.
-        self._known = _known(earlier)
+        self._known = _hashes_of(earlier)
 
     @property
     def nbytes(self) -> int:
@@ -221,7 +221,7 @@ class ColumnarFiles:
         """See `Source.fixed`."""
         kind, given, values = arrow_kind(type_), [], []
         for file, columns in zip(self._manifests, self._columns(), strict=True):
-            place = self._kept(file.partition_spec_id).get(field_id)
+            place = self._identity_columns(file.partition_spec_id).get(field_id)
             given.append(np.full(columns.count, place is not None))
             if place is None or not is_ordered(type_):
                 values.append(pa.nulls(columns.count, kind))
@@ -356,7 +356,7 @@ class ColumnarFiles:
             )
         ]  # fmt: skip
 
-    def _kept(self, spec_id: int) -> Mapping[int, PartitionColumn]:
+    def _identity_columns(self, spec_id: int) -> Mapping[int, PartitionColumn]:
         """What the spec keeps as it is."""
         if spec_id not in self._identity:
             raise damaged(f"it's of the partition spec {spec_id}, which the table hasn't")
@@ -364,7 +364,7 @@ class ColumnarFiles:
 
     def _fixed(self, spec_id: int, columns: ManifestColumns) -> Sequence[Mapping[int, object]]:
         """By file what its spec keeps as it is."""
-        places = self._kept(spec_id)
+        places = self._identity_columns(spec_id)
         if not places:
             return [{}] * columns.count
         values = [_values(_child(columns, place), place.kind) for place in places.values()]
@@ -410,7 +410,7 @@ def _part(
     return earlier[piece] if isinstance(piece, slice) else of(piece)
 
 
-def _known(earlier: ColumnarFiles | None) -> Hashes | None:
+def _hashes_of(earlier: ColumnarFiles | None) -> Hashes | None:
     return None if earlier is None else vars(earlier).get("_hashes")
 
 

@@ -219,13 +219,15 @@ def _snapshot_id_as_of(name: str, metadata: TableMetadata, timestamp_ms: int) ->
     for entry in reversed(log):
         if entry.timestamp_ms <= timestamp_ms:
             return entry.snapshot_id
-    first = f"its history begins at {_shown(log[0].timestamp_ms)}" if log else "it has no snapshot"
+    first = (
+        f"its history begins at {_utc_text(log[0].timestamp_ms)}" if log else "it has no snapshot"
+    )
     raise UnknownSnapshotError(
-        f"{name} has no snapshot as old as {_shown(timestamp_ms)}", hint=first
+        f"{name} has no snapshot as old as {_utc_text(timestamp_ms)}", hint=first
     )
 
 
-def _shown(timestamp_ms: int) -> str:
+def _utc_text(timestamp_ms: int) -> str:
     """A time in UTC; the bare number if no calendar has it."""
     try:
         shown = datetime.fromtimestamp(timestamp_ms / 1000, UTC)

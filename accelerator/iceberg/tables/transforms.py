@@ -76,13 +76,13 @@ def transforms_of(metadata: TableMetadata) -> Transforms:
     for spec in metadata.specs().values():
         by_source = found.setdefault(spec.spec_id, {})
         for field in spec.fields:
-            known = _known(field.transform)
+            known = _parsed(field.transform)
             if known is not None:
                 by_source.setdefault(field.source_id, []).append(SpecField(known, field.field_id))
     return found
 
 
-def _known(transform: str) -> Transform | None:
+def _parsed(transform: str) -> Transform | None:
     found = _TEXT.fullmatch(transform)
     return None if found is None else Transform(found[1], int(found[2] or 0))
 

@@ -32,7 +32,7 @@ from accelerator.iceberg.tables.schema import spark_type
 from rewrite.facts import At
 from rewrite.identifiers.qualified_name import joined
 from rewrite.reason import Declined
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 from rewrite.text.spark_keywords import LACKED_TYPES
 
 REFUSALS = (exceptions.ValidationError, ValidationError, NotImplementedError)
@@ -183,7 +183,7 @@ def unparsed(file: str, content: bytes, error: Exception) -> Unparsed | None:
         return Unparsed(raw, found, found)
     newest = next(filter(None, (_lacking(one) or _twins(one) for one in schemas[:1])), None)
     other = _first(schemas, _is_unparsed) or Refusal(
-        "PyIceberg", f"its metadata has {_said(error)}", hint=_SPARK_HINT
+        "PyIceberg", f"its metadata has {_first_sentence(error)}", hint=_SPARK_HINT
     )
     return Unparsed(raw, newest or other, other)
 
@@ -205,7 +205,7 @@ def _transformed(fields: Iterable[tuple[str, str]]) -> Refusal | None:
     """The refusal of a partition field with a transform that Iceberg's library for Spark lacks."""
     for name, transform in fields:
         if not _TRANSFORM.fullmatch(transform):
-            why = f"the transform of its partition field {_shown(name)} is {_shown(transform)}"
+            why = f"the transform of its partition field {_line(name)} is {_line(transform)}"
             return Refusal("Iceberg", why, name, transform, _TRANSFORM_HINT)
     return None
 
@@ -223,8 +223,8 @@ def _twins(schema: object) -> Refusal | None:
                 first, second = joined((*path, earlier)), joined((*path, name))
                 text = "struct" if _inside(type_) is not None else str(type_)
                 why = (
-                    f"the names of its columns {_shown(first)} and {_shown(second)}"
-                    f" ({_shown(text)}) differ in case only"
+                    f"the names of its columns {_line(first)} and {_line(second)}"
+                    f" ({_line(text)}) differ in case only"
                 )
                 return Refusal("Spark", why, second, text, _RENAME_HINT)
     return None
@@ -260,7 +260,7 @@ def _is_unparsed(type_: str) -> Reader | None:
 
 
 def _of_type(reader: Reader, name: str, type_: str, hint: str) -> Refusal:
-    why = f"the type of its column {_shown(name)} is {_shown(type_)}"
+    why = f"the type of its column {_line(name)} is {_line(type_)}"
     return Refusal(reader, why, name, type_, hint)
 
 
@@ -306,7 +306,7 @@ def _spark_text(type_: object) -> str:
         field = {"id": 1, "name": "x", "required": False, "type": type_}
         return spark_type(field_type_of(NestedField.model_validate(field).field_type))
     except (*REFUSALS, ValueError, TypeError, RecursionError):
-        return _shown(type_) if isinstance(type_, str) else "unknown"
+        return _line(type_) if isinstance(type_, str) else "unknown"
 
 
 def _texts(entries: object, key: str) -> Iterator[str]:
@@ -372,18 +372,17 @@ def _partition_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield str(one.get("name")), f"{one.get('transform')}{several}"
 
 
-def _said(error: Exception) -> str:
+def _first_sentence(error: Exception) -> str:
     """The first sentence of the reader's error, and which part of the metadata it's about."""
     cause = error if isinstance(error, ValidationError) else error.__cause__
     if isinstance(cause, ValidationError):
         first = cause.errors(include_url=False, include_input=False, include_context=False)[0]
         # The union's tag is the format version.
         place = ".".join(str(one) for one in first["loc"][1:]) or "format-version"
-        return f"a part that PyIceberg lacks, {_shown(place)}: {_shown(first['msg'])}"
-    return f"a part that PyIceberg lacks: {_shown(str(error).splitlines()[0])}"
+        return f"a part that PyIceberg lacks, {_line(place)}: {_line(first['msg'])}"
+    return f"a part that PyIceberg lacks: {_line(str(error).splitlines()[0])}"
 
 
-def _shown(text: str) -> str:
+def _line(text: str) -> str:
     """A text of somebody else's in a message: in one line, and not all of a long one."""
-    line = one_line(text)
-    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"
+    return shortened(one_line(text), _TEXT_MAX)

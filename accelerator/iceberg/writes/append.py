@@ -37,7 +37,7 @@ from accelerator.iceberg.writes.errors import (
     IngestSchemaError,
 )
 from rewrite.identifiers.qualified_name import joined
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,7 @@ class Appending:
                 self.discard()
                 return known
             self._check_same(began)
-            found = self._tried()
+            found = self._try_commit()
             if found is not None:
                 return found
         raise AppendConflictError(
@@ -195,7 +195,7 @@ class Appending:
             except OSError as error:
                 _log.warning("a file of an append stays until a full vacuum: %s", error)
 
-    def _tried(self) -> AppendOutcome | None:
+    def _try_commit(self) -> AppendOutcome | None:
         """The append, once it's committed; None where somebody else was first."""
         table = self._table
         # It retries by itself, without looking for the key: not here.
@@ -245,7 +245,7 @@ class Appending:
             known = self._done(self._load())
         if known is None:
             raise AppendUnknownError(
-                f"whether the rows are in {self._name} now isn't known: {_said(error)}",
+                f"whether the rows are in {self._name} now isn't known: {_message(error)}",
                 hint="send it again, with the same key: it's appended once",
             ) from error
         return AppendOutcome(known.snapshot_id, known.rows, known.files, known.bytes)
@@ -324,7 +324,7 @@ class Appending:
 
     def _refused(self, error: BaseException) -> CatalogReadOnlyError:
         return CatalogReadOnlyError(
-            f"nothing can be appended to {self._name}: {_said(error)}",
+            f"nothing can be appended to {self._name}: {_message(error)}",
             hint="check the table's properties, and that this process may write to the catalog and"
             " to the warehouse",
         )
@@ -386,10 +386,10 @@ def _is_count(properties: Mapping[str, str], name: str) -> bool:
     return text.isascii() and text.isdigit() and int(text[:19]) > 0 and len(text) < 19
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """What it says, for a client: in one line, not at any length, without passwords."""
     text = one_line(redacted(str(error), {})) or type(error).__name__
-    return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
+    return shortened(text, _SAID_MAX)
 
 
 def _appended(snapshot_id: int, files: Sequence[DataFile]) -> AppendOutcome:

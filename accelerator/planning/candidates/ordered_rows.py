@@ -109,7 +109,7 @@ def _most_read(block: RowBlock, reading: ReadOrder) -> _Most:
         return _Most(reading.left.bytes, is_sure=True)
     if not block.is_any:
         return _Most(reading.bytes if block.limit is not None else reading.left.bytes)
-    known, wanted, files = reading.known, _wanted(block) or 0, reading.files
+    known, wanted, files = reading.known, _rows_needed(block) or 0, reading.files
     sure = _surely(known)[files]
     if not sure.all() and sure.sum() < wanted:
         return _Most(reading.bytes)
@@ -154,7 +154,7 @@ def _reading(block: RowBlock, asked: Survey) -> ReadOrder | Declined:
     known = asked.believed(block.conjuncts, [*keys_of, *asked.partitioned(block.used)])
     if isinstance(known, Declined):
         return known
-    sure, wanted = _surely(known), _wanted(block)
+    sure, wanted = _surely(known), _rows_needed(block)
     bounded = ((known.of(column), direction) for column, direction in bounded_keys(block))
     keys = tuple(
         FileOrderKey(told.bounds, direction) for told, direction in bounded if told is not None
@@ -176,7 +176,7 @@ def _surely(known: Believed) -> Numbers:
     return sure
 
 
-def _wanted(block: RowBlock) -> int | None:
+def _rows_needed(block: RowBlock) -> int | None:
     """Rows that are looked for, those included that OFFSET passes over; None for all."""
     if block.limit is None:
         return None

@@ -144,7 +144,7 @@ class CubeSearch:
         seen = _RememberedFacts(pin, self._context)
         return bind_block(tree, seen, zone), seen.names
 
-    def _seen(self, scene: PlanContext) -> _RememberedFacts:
+    def _facts(self, scene: PlanContext) -> _RememberedFacts:
         def unique(parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
             return self._is_unique(scene, _pinned(scene.pin, parts, at), field_ids)
 
@@ -175,7 +175,7 @@ class CubeSearch:
 
     def _plan_inlined(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """With views as derived tables."""
-        seen = self._seen(scene)
+        seen = self._facts(scene)
         try:
             zone = scene.settings.get("time_zone")
             text = inlined(sql, tree, self._views(scene, seen), seen, zone)
@@ -228,7 +228,7 @@ class CubeSearch:
         selects: _Selects,
     ) -> FoundPlan:
         names = list(found.names)
-        seen, planned = self._seen(scene), self._planned(names, self.inside(scene), selects)
+        seen, planned = self._facts(scene), self._planned(names, self.inside(scene), selects)
         windowed = tree.find(exp.Window) is not None
         if not windowed and not has_inner(tree):
             return found
@@ -285,7 +285,7 @@ class CubeSearch:
             return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
             return self._plan_rows(tree, scene)
-        seen = self._seen(scene)
+        seen = self._facts(scene)
         try:
             block = bind_block(tree, seen, scene.settings.get("time_zone"))
         except DeclinedError as error:
@@ -329,7 +329,7 @@ class CubeSearch:
 
     def _plan_joined_rows(self, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
         """Rows of a join; no cube has any."""
-        seen = self._seen(scene)
+        seen = self._facts(scene)
         try:
             block = bind_joined(tree, seen, scene.settings.get("time_zone"))
             pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
@@ -371,7 +371,7 @@ class CubeSearch:
         self, tree: exp.Expression, scene: PlanContext
     ) -> tuple[Block | RowBlock, Names] | None:
         """The block of a tree with parameters, and its tables; None if it is no single block."""
-        seen, zone = self._seen(scene), scene.settings.get("time_zone")
+        seen, zone = self._facts(scene), scene.settings.get("time_zone")
         try:
             if unread_queries(tree):
                 return None

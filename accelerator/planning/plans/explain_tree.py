@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from rewrite.text.printable import shortened
+
 _SHOWN = 500
 """Characters of a predicate that are shown."""
 _UNITS = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
@@ -51,4 +53,4 @@ def notes(texts: Iterable[str]) -> str:
 
 def short(text: str) -> str:
     """A predicate, of which not all is shown where it's long."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return shortened(text, _SHOWN)

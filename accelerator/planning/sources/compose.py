@@ -13,7 +13,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from accelerator.artifacts.relate.expressions import shown
+from accelerator.artifacts.relate.expressions import spark_text_of
 from accelerator.common.arrow.spark_types import is_known
 from accelerator.iceberg.pruning.float_doubts import scanned_conditions
 from accelerator.iceberg.pruning.spark_doubts import joined_pruning_doubt
@@ -81,7 +81,7 @@ class FactAlone(Struct, frozen=True, dict=True):
     gone: tuple[TableFacts, ...] = ()
 
     @cached_property
-    def _known(self) -> Believed | Declined:
+    def _believed(self) -> Believed | Declined:
         conditions, table = self.block.tested, self.asked.table
         if self.reduced is None and table is not None:
             conditions = scanned_conditions(self.block, table)
@@ -110,7 +110,7 @@ class FactAlone(Struct, frozen=True, dict=True):
         """
         asked = self.asked
         tried = Attempt(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
-        known = self._known
+        known = self._believed
         if isinstance(known, Declined):
             return replace(tried, declined=known)
         found = served([*self._sources(known, sidecars=sidecars), RawRows()], Unserved())
@@ -141,7 +141,7 @@ class FactAlone(Struct, frozen=True, dict=True):
         cube, own = self._cube, aligned(match, self.told.match)
         if cube is None or own is None or self.asked.left_out_afar:
             return Filled.none(left, "metadata_lacks")
-        known = self._known
+        known = self._believed
         if isinstance(known, Declined):
             return Filled.none(left, known.code)
         found = served(self._sources(known), left)
@@ -229,5 +229,5 @@ def _used(relate: PinnedRelate) -> UsedRelate:
     path, expression = relate.path, relate.path.column.expression
     names = tuple(one.facts.name for one in path.dimensions)
     tables = ((), *(one.parts for one in path.dimensions))
-    text = "" if expression is None else shown(expression, tables)
+    text = "" if expression is None else spark_text_of(expression, tables)
     return UsedRelate(path.column.name, names, relate.stale, text)

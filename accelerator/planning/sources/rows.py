@@ -53,7 +53,7 @@ class SelectedRows:
         size: float = float(known.sizes[read].sum())
         selection = known.selection(selected)
         if selection is not None and 0 < int(read.sum()) <= SELECTED_MAX:
-            share = _left(selection, known.live(read))
+            share = _shares(selection, known.live(read))
             out = read.copy()
             out[read] = share == 0
             read &= ~out
@@ -83,7 +83,7 @@ def _is_exact(selection: RowSelection, files: Sequence[LiveFile]) -> bool:
     return True
 
 
-def _left(selection: RowSelection, files: Sequence[LiveFile]) -> np.ndarray:
+def _shares(selection: RowSelection, files: Sequence[LiveFile]) -> np.ndarray:
     """The share of each file in row groups that may hold a row that passes."""
     few = files[:: max(1, len(files) // _SAMPLED)]
     selection.of_all(few)  # side by side

@@ -31,17 +31,17 @@ class ChosenSegments:
             bytes_read(found.segments, self._match.stored | {SEGMENT_COLUMN}),
             segments=found.segments,
         )
-        lacking, refused = len(found.uncovered), _shown(found.refused)
+        lacking, refused = len(found.uncovered), _refused_text(found.refused)
         passed = (Passed(SEGMENT, "cover_unavailable", lacking, refused),) if lacking else ()
         return CoverResult((share,), Unserved(found.uncovered), passed)
 
 
 def _refused(counts: Mapping[str, int]) -> Declined:
     code = next(iter(counts)) if len(counts) == 1 else "cover_unavailable"
-    return Declined(code, _shown(counts) or "It has no segment.")
+    return Declined(code, _refused_text(counts) or "It has no segment.")
 
 
-def _shown(counts: Mapping[str, int]) -> str:
+def _refused_text(counts: Mapping[str, int]) -> str:
     shown = ", ".join(f"{count} × {code}" for code, count in sorted(counts.items()))
     return f"Segments refused: {shown}." if shown else ""
 

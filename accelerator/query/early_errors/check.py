@@ -32,7 +32,7 @@ from rewrite.analysis.unknown_names import (
     unknown_target,
 )
 from rewrite.identifiers.qualified_name import joined
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 from rewrite.text.suggestions import did_you_mean
 
 _NAME_MAX = 120
@@ -104,7 +104,7 @@ def raise_unknown(unknown: Unknown | None) -> None:
     if unknown is not None:
         kind, told, otherwise = _KINDS[unknown.what]
         raise sparks_too(kind, unknown.error_class)(
-            f"{told} {_shown(unknown.name)}",
+            f"{told} {_line(unknown.name)}",
             hint=did_you_mean(unknown.suggestions) or otherwise,
             error_class=unknown.error_class,
             at=unknown.at,
@@ -113,10 +113,9 @@ def raise_unknown(unknown: Unknown | None) -> None:
         )
 
 
-def _shown(name: str) -> str:
+def _line(name: str) -> str:
     """A name in a message: without what moves a cursor, and not all of a long one."""
-    text = one_line(name)
-    return text if len(text) <= _NAME_MAX else f"{text[:_NAME_MAX]}…"
+    return shortened(one_line(name), _NAME_MAX)
 
 
 def sparks_too(kind: type[AcceleratorError], error_class: str) -> type[AcceleratorError]:

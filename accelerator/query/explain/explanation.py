@@ -26,7 +26,7 @@ from accelerator.query.guards.scan_estimate import ScanEstimate
 from rewrite.client import SPARK
 from rewrite.parse.bounds import tokens_of
 from rewrite.reason import Declined
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 
 FORMAT = 1
 _HEAD, _LINE, _LEFT = 60, 160, 64
@@ -76,7 +76,7 @@ class Unable(Struct, frozen=True):
         names = ", ".join(self.names[:_NAMES])
         if len(self.names) > _NAMES:
             names += f" and {len(self.names) - _NAMES:,} more"
-        phrase = _cut(self.phrase, _PHRASE)
+        phrase = shortened(self.phrase, _PHRASE)
         return f"{names}{': ' if names else ''}{phrase} [{self.code}]"
 
     def row(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class Explanation(Struct, frozen=True):
         plans = (self.plan, *self.plan.leaves())
         return [one for plan in plans if (one := plan.unaided()) is not None]
 
-    def _tried(self) -> Iterator[tuple[Plan, Attempt]]:
+    def _unused_attempts(self) -> Iterator[tuple[Plan, Attempt]]:
         """What was tried and isn't used, beside the part for which it was."""
         plan = self.plan
         yield from ((plan, one) for one in plan.tried if one.cube not in plan.used())
@@ -222,7 +222,7 @@ class Explanation(Struct, frozen=True):
 
     def _declined(self) -> Iterator[tuple[str, bool, Declined, str, str]]:
         """Name, whether it's a cube's, and why it isn't used, in short and whole."""
-        tried = [one for _, one in self._tried()]
+        tried = [one for _, one in self._unused_attempts()]
         told = {one.declined for one in tried}
         for refused in dict.fromkeys(one for one in self._unaided() if one not in told):
             yield "", False, refused, refused.phrase, refused.sentence
@@ -379,18 +379,14 @@ def head(sql: str) -> str:
     try:
         tokens = tokens_of(text, SPARK)
     except SqlglotError:
-        return _cut(text, _HEAD)
+        return shortened(text, _HEAD)
     depth = 0
     for token in tokens:
         kind = token.token_type.name
         depth += (kind == "L_PAREN") - (kind == "R_PAREN")
         if depth == 0 and kind == "FROM" and token.start:
-            return _cut(text[: token.start].rstrip(), _HEAD)
-    return _cut(text, _HEAD)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+            return shortened(text[: token.start].rstrip(), _HEAD)
+    return shortened(text, _HEAD)
 
 
 def _tree(root: ExplainStep) -> list[str]:
@@ -401,7 +397,7 @@ def _tree(root: ExplainStep) -> list[str]:
 
 
 def _rows(step: ExplainStep, before: str, below: str) -> Iterator[tuple[str, str]]:
-    yield f"{before}{_cut(one_line(step.text), _LINE)}", one_line(step.note)
+    yield f"{before}{shortened(one_line(step.text), _LINE)}", one_line(step.note)
     for number, one in enumerate(step.below, start=1):
         last = number == len(step.below)
         marks = ("└─ ", "   ") if last else ("├─ ", "│  ")

@@ -124,7 +124,9 @@ class _Tables(Facts):
     def __init__(self, inner: Mapping[str, VirtualSelect], beside: frozenset[str]) -> None:
         self._tables = dict.fromkeys(beside, _FACTS)
         for name, piece in inner.items():
-            self._tables[name] = DerivedTable([(n, _seen(t)) for n, t in piece.outputs]).facts(name)
+            self._tables[name] = DerivedTable(
+                [(n, _bound_type(t)) for n, t in piece.outputs]
+            ).facts(name)
 
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         """See `Facts.table`; nothing here has states."""
@@ -137,7 +139,7 @@ _LISTS = frozenset(TYPES[one.name] for one in COLUMNS if one.kind in ("texts", "
 _NAMES = tuple(TYPES)
 
 
-def _seen(type_: str) -> str:
+def _bound_type(type_: str) -> str:
     """The type of which a column is to what binds queries: an array is its row's place."""
     return "bigint" if type_ in _LISTS else type_
 
@@ -147,5 +149,5 @@ _FACTS = TableFacts(
     "",
     None,
     0,
-    tuple(ColumnFacts(at, n, _seen(t), False) for at, (n, t) in enumerate(TYPES.items(), 1)),
+    tuple(ColumnFacts(at, n, _bound_type(t), False) for at, (n, t) in enumerate(TYPES.items(), 1)),
 )

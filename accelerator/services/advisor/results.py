@@ -36,7 +36,7 @@ from accelerator.store.journals.medians import (
     spared_time,
 )
 from accelerator.store.journals.query_log.reader import LIMIT_MAX, look
-from accelerator.store.journals.run import known
+from accelerator.store.journals.run import runs_of
 
 if TYPE_CHECKING:
     from accelerator.common.config.config import Config
@@ -476,7 +476,7 @@ def show(statement: ShowAdviceResults, services: Services) -> Iterator[Mapping[s
 def _running(services: Services) -> str:
     """How far the advisor is with what it has begun, if it runs: `3/10` data files."""
     try:
-        progress = known(Claims(services.store.files), KEY).running
+        progress = runs_of(Claims(services.store.files), KEY).running
     except StoreError:
         return ""
     return "" if progress is None else f" {progress.done}/{progress.total or '?'}"

@@ -21,7 +21,7 @@ from accelerator.services.advisor.results import KEY
 from accelerator.services.runner import DueTasks, Outcome, Reported
 from accelerator.store.journals.claims import Claims
 from accelerator.store.journals.query_log.paths import FOLDER, is_day, log_file
-from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, known, until_s
+from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, runs_of, until_s
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
@@ -71,7 +71,7 @@ class Advise:
         if self._running:
             return DueTasks(again_s=self._look_s)
         try:
-            told = known(self._claims, KEY)
+            told = runs_of(self._claims, KEY)
             wait = self._wait_s(told)
             is_due = wait <= 0 and self._has_news(told.last, told.deaths)
         except AcceleratorError as error:

@@ -23,7 +23,7 @@ from accelerator.artifacts.relate.declaration import (
     relate_columns,
     to_property,
 )
-from accelerator.artifacts.relate.expressions import bound, check_raises, shown
+from accelerator.artifacts.relate.expressions import bound, check_raises, spark_text_of
 from accelerator.artifacts.relate.path import check, named, path_of
 from accelerator.errors import (
     AcceleratorError,
@@ -142,7 +142,7 @@ def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]
     if column.expression is None:
         row["attribute"] = joined((*tables[-1], column.attribute.name))
     else:
-        row["attribute"] = shown(column.expression, tables)
+        row["attribute"] = spark_text_of(column.expression, tables)
     row["joins"] = [
         f"{joined((*tables[key.of], key.other.name))} = {joined((*join.table, key.own.name))}"
         for join in column.path

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.iceberg.writes.errors import IngestSchemaError
-from rewrite.text.printable import one_line
+from rewrite.text.printable import one_line, shortened
 
 _SHOWN_MAX = 200
 _DAYS = (-719_162, 2_932_896)
@@ -36,15 +36,15 @@ class Conform:
         for name in self._places:
             if name not in known:
                 near = next((one for one in known if one.lower() == name.lower()), None)
-                hint = f"the table's is {_shown(near)}" if near else "leave it out"
-                raise IngestSchemaError(f"the table has no column {_shown(name)}", hint=hint)
+                hint = f"the table's is {_line(near)}" if near else "leave it out"
+                raise IngestSchemaError(f"the table has no column {_line(name)}", hint=hint)
         for field in wanted:
             place = self._places.get(field.name)
             if place is not None:
-                _check(_shown(field.name), sent.field(place).type, field.type)
+                _check(_line(field.name), sent.field(place).type, field.type)
             elif not field.nullable:
                 raise IngestSchemaError(
-                    f"the column {_shown(field.name)} is missing, and it may not be NULL",
+                    f"the column {_line(field.name)} is missing, and it may not be NULL",
                     hint="send a value for each row",
                 )
 
@@ -69,7 +69,7 @@ class Conform:
 
 
 def _conformed(field: pa.Field, sent: pa.Array) -> pa.Array:
-    name = _shown(field.name)
+    name = _line(field.name)
     values = _cast(name, sent, field.type)
     if not field.nullable and values.null_count:
         raise _null(name)
@@ -95,7 +95,7 @@ def _places(sent: pa.Schema) -> dict[str, int]:
     for place, name in enumerate(sent.names):
         if name in found:
             raise IngestSchemaError(
-                f"two columns are called {_shown(name)}", hint="give each column a name of its own"
+                f"two columns are called {_line(name)}", hint="give each column a name of its own"
             )
         found[name] = place
     return found
@@ -152,14 +152,14 @@ def _check(path: str, sent: pa.DataType, wanted: pa.DataType) -> None:
         names = {field.name for field in wanted}
         extra = next((name for name in inner if name not in names), None)
         if extra is not None:
-            raise IngestSchemaError(f"{path} has no field {_shown(extra)}", hint="leave it out")
+            raise IngestSchemaError(f"{path} has no field {_line(extra)}", hint="leave it out")
         for field in wanted:
             place = inner.get(field.name)
             if place is not None:
-                _check(f"{path}.{_shown(field.name)}", sent.field(place).type, field.type)
+                _check(f"{path}.{_line(field.name)}", sent.field(place).type, field.type)
             elif not field.nullable:
                 raise IngestSchemaError(
-                    f"{path}.{_shown(field.name)} is missing, and it may not be NULL",
+                    f"{path}.{_line(field.name)} is missing, and it may not be NULL",
                     hint="send a value for each row",
                 )
         return
@@ -172,7 +172,7 @@ def _check(path: str, sent: pa.DataType, wanted: pa.DataType) -> None:
         return
     if not _fits(sent, wanted):
         raise IngestSchemaError(
-            f"the column {path} is {_shown(str(wanted))} in the table, and {_shown(str(sent))} was"
+            f"the column {path} is {_line(str(wanted))} in the table, and {_line(str(sent))} was"
             " sent",
             hint="cast it before it's sent: nothing is rounded, parsed or put into another zone",
         )
@@ -200,7 +200,7 @@ def _cast(path: str, values: pa.Array, wanted: pa.DataType) -> pa.Array:
     except (pa.ArrowException, ValueError) as error:
         said = one_line(str(error).splitlines()[0])
         raise IngestSchemaError(
-            f"a value of the column {path} can't be {_shown(str(wanted))}: {_shown(said)}",
+            f"a value of the column {path} can't be {_line(str(wanted))}: {_line(said)}",
             hint="nothing is rounded or cut: send values that the table's type holds",
         ) from error
 
@@ -214,7 +214,7 @@ def _struct(path: str, values: pa.StructArray, wanted: pa.StructType) -> pa.Arra
         if place is None:
             inner.append(pa.nulls(len(values), field.type))
             continue
-        inner.append(_cast(f"{path}.{_shown(field.name)}", parts[place], field.type))
+        inner.append(_cast(f"{path}.{_line(field.name)}", parts[place], field.type))
     return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=pc.is_null(values))
 
 
@@ -252,7 +252,7 @@ def _check_values(path: str, values: pa.Array) -> None:
     kind = values.type
     if _types.is_struct(kind):
         for field, inner in zip(kind, values.flatten(), strict=True):
-            name = f"{path}.{_shown(field.name)}"
+            name = f"{path}.{_line(field.name)}"
             if not field.nullable and inner.null_count > values.null_count:
                 raise _null(name)  # it's NULL wherever the whole is, and elsewhere
             _check_values(name, inner)
@@ -284,6 +284,5 @@ def _null(path: str) -> IngestSchemaError:
     )
 
 
-def _shown(text: str) -> str:
-    text = one_line(text)
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+def _line(text: str) -> str:
+    return shortened(one_line(text), _SHOWN_MAX)

@@ -167,7 +167,7 @@ class Rounds:
             tables = self._store.tables()
         except AcceleratorError as error:
             failed = Vacuumed(self.number, "the store", full, error=str(error), code=error.code)
-            self._told(failed, ())
+            self._publish(failed, ())
             tables = ()
         else:
             self._left = [_Vacuum(self, uuid, names.get(uuid), full) for uuid in tables]
@@ -187,13 +187,13 @@ class Rounds:
         """A table's vacuum ended; None where another process does it, or did."""
         with self._lock:
             if done is not None:
-                self._told(done, lines)
+                self._publish(done, lines)
             if self._left is not None:
                 self._left.remove(task)
                 if not self._left:
                     self._end()
 
-    def _told(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
+    def _publish(self, done: Vacuumed, lines: tuple[VacuumLine, ...]) -> None:
         self._failed |= done.error is not None
         if self._watch is not None:
             self._watch.vacuumed(done, lines)
@@ -244,11 +244,11 @@ class _Vacuum:
             done = Vacuumed(number, name, self._full, error=str(error), code=code)
             self._rounds.done(self, done, ())
         else:
-            done = _told(number, name, self._full, self._report, self._seconds)
+            done = _vacuumed(number, name, self._full, self._report, self._seconds)
             self._rounds.done(self, done, self._report.lines)
 
 
-def _told(number: int, name: str, full: bool, report: Report, seconds: float) -> Vacuumed:
+def _vacuumed(number: int, name: str, full: bool, report: Report, seconds: float) -> Vacuumed:
     gone = [line for line in report.lines if line.action == "deleted"]
     files, size = sum(line.files for line in gone), sum(line.bytes for line in gone)
     return Vacuumed(number, name, full, files, size, report.requests, round(seconds, 3))

@@ -95,11 +95,11 @@ def refresh(services: Services, record: CubeRecord | IndexRecord) -> Requested:
             if made.error is not None or not made.more or stop.is_set():
                 return Outcome(done, twice, made.more, made.error)
 
-    def wanted() -> bool:
+    def is_wanted() -> bool:
         return bool(artifact.lacks(services).files)
 
     state = artifact.state(services.lake.pin(fresh=True))
-    return Requested(key_of(record), state, work, wanted)
+    return Requested(key_of(record), state, work, is_wanted)
 
 
 def compact(services: Services, record: CubeRecord) -> Requested:

@@ -27,7 +27,7 @@ from accelerator.services.refresh.lag import lag_s
 from accelerator.services.runner import FAULTS, DueTasks, Outcome, Reported
 from accelerator.store import CubeRecord
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import FinishedRun, TaskRuns, known, until_s
+from accelerator.store.journals.run import FinishedRun, TaskRuns, runs_of, until_s
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
@@ -169,7 +169,7 @@ class Refresh:
         if one.lacks is not None and not one.lacks.anything:
             return False
         if one.checked != state or (not one.clear and now >= one.not_before):
-            told = known(self._claims, artifact.key)
+            told = runs_of(self._claims, artifact.key)
             wait = self.wait_s(artifact, told, state)
             one.checked, one.not_before, one.clear = state, now + wait, wait <= 0
         return one.clear

@@ -174,7 +174,7 @@ class Claims:
 
     def seen(self, key: str) -> Seen | None:
         """The newest claim of the key; None where there was never one."""
-        return self._seen(key, None)
+        return self._newest_claim(key, None)
 
     def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:
         """The newest claims of all keys that begin so, by one listing.
@@ -200,7 +200,7 @@ class Claims:
 
     def _seen_or_none(self, key: str, listed: _Listed) -> Seen | None:
         try:
-            return self._seen(key, listed)
+            return self._newest_claim(key, listed)
         except StoreError as error:  # the others may be told
             _log.info("what was run of %s can't be told: %s", key, error.message)
             return None
@@ -213,7 +213,7 @@ class Claims:
                 paths.setdefault(folder, []).append(path)
         return {key: self.listed(key, some) for key, some in paths.items()}
 
-    def _seen(self, key: str, listed: _Listed | None) -> Seen | None:
+    def _newest_claim(self, key: str, listed: _Listed | None) -> Seen | None:
         whole = listed is None
         for _ in range(_TRIES):
             listed = self.listed(key) if listed is None else listed

@@ -118,7 +118,7 @@ def _wait_s(times: int) -> float:
     return float(min(_WAIT_S * 2 ** min(times, 20), _WAIT_MAX_S))
 
 
-def known(claims: Claims, key: str) -> TaskRuns:
+def runs_of(claims: Claims, key: str) -> TaskRuns:
     """What the store has of a key. StoreError where it can't be read."""
     return of_seen(claims, key, claims.seen(key))
 

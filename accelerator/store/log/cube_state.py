@@ -192,7 +192,7 @@ class CubeState:
             kept, change = 0, self._as_change((), segments.by_id)
         else:
             change = self._as_change(self.inline.removed, self.inline.added)
-            kept = _kept(self.refs, change.entries)
+            kept = _unchanged_chunks(self.refs, change.entries)
             older = [self._loader.chunks.read(ref) for ref in self.refs[kept:]]
             change = merged([*older, change])
         written = self._loader.chunks.write(change, CHUNK_ENTRIES_MAX)
@@ -217,7 +217,7 @@ class CubeState:
         return Change(tuple(sorted(removed)), lines)
 
 
-def _kept(refs: tuple[ChunkRef, ...], entries: int) -> int:
+def _unchanged_chunks(refs: tuple[ChunkRef, ...], entries: int) -> int:
     """How many chunks stay as they are when so many entries are written behind them."""
     kept = len(refs)
     while True:

@@ -17,7 +17,7 @@ from rewrite.bind.calls.known_words import check_word
 from rewrite.functions.aggregates import ROW_AGGREGATES, is_identity
 from rewrite.ir.expr import Aggregate, Call, Expr, Literal, has_aggregate
 from rewrite.ir.literals import is_number_within
-from rewrite.parse.original_spelling import said
+from rewrite.parse.original_spelling import spelling_of
 from rewrite.parse.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -35,7 +35,7 @@ _BIGINT = "bigint"
 
 def bind_row_call(node: exp.Expression, bind: Bind) -> Expr:
     """The bound form of a call of `ROW_CALLS`; DeclinedError if it isn't proven."""
-    if isinstance(node, _WORDLESS) and said(node) is None:
+    if isinstance(node, _WORDLESS) and spelling_of(node) is None:
         raise _unsupported(node)
     if isinstance(node, (exp.ArraySize, exp.ArraySort, exp.ArrayToString)):
         return _of_set(node, bind)
@@ -53,7 +53,7 @@ def bind_row_call(node: exp.Expression, bind: Bind) -> Expr:
         return _within_group(node, bind)
     if node.args.get("expression") is None:
         raise _unsupported(node)
-    function = str(said(node) or written_name(node))
+    function = str(spelling_of(node) or written_name(node))
     return _row_aggregate(function, node, _argument(node, bind), bind(node.expression))
 
 

@@ -17,7 +17,7 @@ from rewrite.bind.calls.table_functions import arguments, function_of
 from rewrite.bind.expressions import BINARY, CONTAINS, DATE_PARTS, TIME_PARTS, of_date
 from rewrite.functions.row import SparkFunction
 from rewrite.ir.literals import date_literal
-from rewrite.parse.original_spelling import said
+from rewrite.parse.original_spelling import spelling_of
 from rewrite.parse.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -203,7 +203,7 @@ def _number(text: str, sign: str = "") -> str | None:
 
 def _negated(node: exp.Expression) -> str | None:
     inner = node.this
-    if isinstance(inner, exp.TryCast) and said(inner) == "suffix":
+    if isinstance(inner, exp.TryCast) and spelling_of(inner) == "suffix":
         return _suffixed(inner, "-")
     if isinstance(inner, exp.Literal) and not inner.args.get("is_string"):
         return _number(str(inner.this), "-")
@@ -220,7 +220,7 @@ def _suffixed(node: exp.Expression, sign: str = "") -> str | None:
 def _cast(node: exp.Expression) -> str | None:
     if written_name(node) is not None:  # date(x), which Spark takes for no cast of the user's
         return _name(node.this) if written_name(node) in _CAST_WORDS else None
-    word, target = said(node), node.args["to"]
+    word, target = spelling_of(node), node.args["to"]
     if word == "suffix":
         return _suffixed(node)
     if word is not None:
@@ -241,7 +241,7 @@ def _decimal(target: exp.Expression) -> str | None:
 
 def _not(node: exp.Expression) -> str | None:
     inner = node.this
-    if isinstance(inner, exp.Is) and said(inner.expression) == "is not null":
+    if isinstance(inner, exp.Is) and spelling_of(inner.expression) == "is not null":
         return _shaped("({} IS NOT NULL)", inner.this)
     return _shaped("(NOT {})", inner)
 
@@ -297,14 +297,14 @@ def _if(node: exp.Expression) -> str | None:
 
 
 def _substring(node: exp.Expression) -> str | None:
-    name, start, length = said(node), node.args.get("start"), node.args.get("length")
+    name, start, length = spelling_of(node), node.args.get("start"), node.args.get("length")
     if length is None:
         return _call(name, node.this, start, then=f", {_ALL_OF_IT}")
     return _call(name, node.this, start, length)
 
 
 def _truncation(node: exp.Expression) -> str | None:
-    unit, inner = said(node), of_date(node.this)
+    unit, inner = spelling_of(node), of_date(node.this)
     if unit is None or unit.upper() != node.args["unit"].name.upper() or not unit.isalpha():
         return None
     if isinstance(node, exp.DateTrunc):
@@ -313,7 +313,7 @@ def _truncation(node: exp.Expression) -> str | None:
 
 
 def _extract(node: exp.Expression) -> str | None:
-    unit = said(node.this)
+    unit = spelling_of(node.this)
     if unit is None or unit.upper() != node.name.upper() or not unit.isalpha():
         return None
     return _shaped(f"extract({unit} FROM {{}})", node.expression)
@@ -321,7 +321,7 @@ def _extract(node: exp.Expression) -> str | None:
 
 def _percentile(node: exp.Expression) -> str | None:
     share, accuracy = node.args.get("quantile"), node.args.get("accuracy")
-    name = said(node)
+    name = spelling_of(node)
     if accuracy is None:
         return _call(name, node.this, share, then=f", {_ACCURACY}")
     return _call(name, node.this, share, accuracy)
@@ -329,7 +329,7 @@ def _percentile(node: exp.Expression) -> str | None:
 
 def _exact_percentile(node: exp.Expression) -> str | None:
     """Spark adds how often each value counts."""
-    return _call(said(node), node.this, node.args.get("quantile"), then=", 1")
+    return _call(spelling_of(node), node.this, node.args.get("quantile"), then=", 1")
 
 
 def _within_group(node: exp.Expression) -> str | None:
@@ -351,7 +351,7 @@ def _sorted_array(node: exp.Expression) -> str | None:
 
 
 def _of_two(node: exp.Expression) -> str | None:
-    return _call(written_name(node) or said(node), node.this, node.expression)
+    return _call(written_name(node) or spelling_of(node), node.this, node.expression)
 
 
 def _aggregate(name: str | None, node: exp.Expression) -> str | None:

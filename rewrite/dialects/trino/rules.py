@@ -442,7 +442,7 @@ def _date(node: exp.Expr, context: Context) -> exp.Expression:
     return times.as_date(operand)
 
 
-def _shown(node: exp.Expr, context: Context) -> exp.Expr:
+def _formatted_clock(node: exp.Expr, context: Context) -> exp.Expr:
     """The clock that a format shows: of a date its beginning, of others to the millisecond.
 
     Half of one goes up, of a moment before its zone's clock is looked at.
@@ -461,7 +461,7 @@ def _shown(node: exp.Expr, context: Context) -> exp.Expr:
 
 def _date_format(node: exp.Expr, context: Context) -> exp.Expression:
     _check_written(node, "date_format")
-    time = _shown(node.args["this"], context)
+    time = _formatted_clock(node.args["this"], context)
     format_ = constant_text(node.args["format"], "format")
     return formats.written(time, format_, utc=moments.is_in_utc(context))
 
@@ -513,7 +513,9 @@ def _function(node: exp.Expr, context: Context) -> exp.Expression:
 
 def _format_datetime(node: exp.Expr, context: Context) -> exp.Expression:
     time, format_ = node.expressions
-    return formats.written_by_letters(_shown(time, context), constant_text(format_, "format"))
+    return formats.written_by_letters(
+        _formatted_clock(time, context), constant_text(format_, "format")
+    )
 
 
 def _at_timezone(node: exp.Expr, context: Context) -> exp.Expression:

@@ -170,7 +170,7 @@ def _of_token(sql: str, tokens: Sequence[Token], place: int, why: str) -> Statem
         return _unpaired(sql, tokens) or _too_early(sql, tokens)
     if "TYPE after CAST" in why and token.token_type is TokenType.VAR:
         return StatementError(
-            f"there is no type {_shown(sql, token)}",
+            f"there is no type {_excerpt(sql, token)}",
             hint="types are those of Trino, for example VARCHAR, BIGINT, DOUBLE or DATE",
             at=place_of(sql, token.start, token.end + 1),
             error_class="UNRECOGNIZED_SQL_TYPE",
@@ -203,7 +203,7 @@ def _of_token(sql: str, tokens: Sequence[Token], place: int, why: str) -> Statem
 
 def _cant_go_on(sql: str, token: Token, near: tuple[str, ...]) -> StatementError:
     return StatementError(
-        f"the statement can't go on with {_shown(sql, token)}",
+        f"the statement can't go on with {_excerpt(sql, token)}",
         hint=did_you_mean(near) or _MEND,
         at=place_of(sql, token.start, token.end + 1),
         suggestions=near,
@@ -213,7 +213,7 @@ def _cant_go_on(sql: str, token: Token, near: tuple[str, ...]) -> StatementError
 def _too_early(sql: str, tokens: Sequence[Token]) -> StatementError:
     end = tokens[-1].end + 1
     return StatementError(
-        f"the statement ends too early, behind {_shown(sql, tokens[-1])}",
+        f"the statement ends too early, behind {_excerpt(sql, tokens[-1])}",
         hint="complete the statement",
         at=place_of(sql, end, end + 1),
     )
@@ -229,5 +229,5 @@ def _unpaired(sql: str, tokens: Sequence[Token]) -> StatementError | None:
     return StatementError(message, hint=_MEND, at=at)
 
 
-def _shown(sql: str, token: Token) -> str:
+def _excerpt(sql: str, token: Token) -> str:
     return one_line(sql[token.start : token.end + 1])[:_SHOWN]

@@ -21,7 +21,7 @@ from accelerator.store.log.cube_state import (
     CubeState,
     Inline,
     Loader,
-    _kept,
+    _unchanged_chunks,
 )
 from accelerator.store.log.table_version import INLINE_BYTES_MAX
 from tests.accelerator.store.samples import DIMENSION, TABLE, cube, segment
@@ -196,7 +196,7 @@ def test_merged_changes_have_the_effect_of_all():
 def test_a_million_segments_need_few_chunks():
     sizes = []
     for _ in range(1_000_000 // 25):
-        kept = _kept(tuple(Ref(one) for one in sizes), 25)
+        kept = _unchanged_chunks(tuple(Ref(one) for one in sizes), 25)
         entries = 25 + sum(sizes[kept:])
         whole, rest = divmod(entries, CHUNK_ENTRIES_MAX)
         sizes[kept:] = [CHUNK_ENTRIES_MAX] * whole + ([rest] if rest else [])

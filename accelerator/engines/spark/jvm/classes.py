@@ -156,9 +156,9 @@ class Jvm:
 
     def joined(self, handles: Sequence[Java]) -> Java:
         """A handle that calls all of these, and gives their values as lines of one text."""
-        whole = self._shown(handles[0])
+        whole = self._text_of(handles[0])
         for handle in handles[1:]:
-            whole = self._concatenated(whole, self._shown(handle))
+            whole = self._concatenated(whole, self._text_of(handle))
         return whole
 
     def equals(self, handle: Java, text: str) -> Java:
@@ -194,7 +194,7 @@ class Jvm:
         with java_errors():
             return handle.invokeWithArguments(self._java.util.List.of())
 
-    def _shown(self, handle: Java) -> Java:
+    def _text_of(self, handle: Java) -> Java:
         return self._then(handle, "java.lang.String", "valueOf", "java.lang.Object")
 
     def _concatenated(self, first: Java, second: Java) -> Java:

@@ -138,9 +138,9 @@ class SessionState:
         values are read, while the session is `active`: what changes in between counts as a change.
         """
         supplier = self._jvm.equals(self._text, str(self._jvm.called(self._text)))
-        return lambda: self._asked(supplier)
+        return lambda: self._pipelined(supplier)
 
-    def _asked(self, supplier: Java) -> Callable[[], bool]:
+    def _pipelined(self, supplier: Java) -> Callable[[], bool]:
         """Asks on this thread's line."""
         line: PipelinedCalls | None = getattr(self._lines, "line", None)
         if line is None:

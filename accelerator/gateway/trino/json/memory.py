@@ -19,13 +19,13 @@ _WORD = ir.IntType(64)
 def _loading(bits: int) -> Any:
     @intrinsic
     def load(_typing, _address):
-        def made(_context, builder, _signature, given):
+        def codegen(_context, builder, _signature, given):
             place = builder.inttoptr(given[0], ir.IntType(bits).as_pointer())
             found = builder.load(place)
             found.align = 1
             return found if bits == 64 else builder.zext(found, _WORD)
 
-        return types.uint64(types.int64), made
+        return types.uint64(types.int64), codegen
 
     return load
 
@@ -33,14 +33,14 @@ def _loading(bits: int) -> Any:
 def _storing(bits: int) -> Any:
     @intrinsic
     def store(_typing, _address, _value):
-        def made(context, builder, _signature, given):
+        def codegen(context, builder, _signature, given):
             kind = ir.IntType(bits)
             value = given[1] if bits == 64 else builder.trunc(given[1], kind)
             stored = builder.store(value, builder.inttoptr(given[0], kind.as_pointer()))
             stored.align = 1
             return context.get_dummy_value()
 
-        return types.void(types.int64, types.uint64), made
+        return types.void(types.int64, types.uint64), codegen
 
     return store
 
@@ -55,7 +55,7 @@ store8, store16, store32, store64 = (_storing(bits) for bits in (8, 16, 32, 64))
 def trailing_zeros(_typing, _value):
     """How many of a number's lowest bits are 0; 64 for 0."""
 
-    def made(_context, builder, _signature, given):
+    def codegen(_context, builder, _signature, given):
         return builder.cttz(given[0], ir.Constant(ir.IntType(1), 0))
 
-    return types.uint64(types.uint64), made
+    return types.uint64(types.uint64), codegen

@@ -15,13 +15,13 @@ WORDS = (
 
 def shown_of(cursor: TrinoCursor) -> Shown | Refused | None:
     """What is asked behind SHOW; None where the words aren't Trino's, StatementError else."""
-    found = _shown(cursor)
+    found = _show(cursor)
     if found is not None and not isinstance(found, Refused):
         cursor.end()
     return found
 
 
-def _shown(cursor: TrinoCursor) -> Shown | Refused | None:
+def _show(cursor: TrinoCursor) -> Shown | Refused | None:
     if cursor.take("CATALOGS"):
         return nodes.TrinoShowCatalogs(*_pattern(cursor))
     if cursor.take("SCHEMAS"):

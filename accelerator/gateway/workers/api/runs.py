@@ -200,7 +200,7 @@ class RunsOf:
             if seen is None or not self._sees(key, seen.by):
                 continue
             if not self._claims.may_begin(key, seen):
-                yield self._seen(key, seen)
+                yield self._newest(key, seen)
 
     def _run_of(self, key: str, epoch: int) -> m.RunModel:
         entry = self._history.find(key, epoch)
@@ -215,9 +215,9 @@ class RunsOf:
             if entry is None:
                 raise _unknown()
             return self._ended(entry)
-        return self._seen(key, seen)
+        return self._newest(key, seen)
 
-    def _seen(self, key: str, seen: Seen) -> m.RunModel:
+    def _newest(self, key: str, seen: Seen) -> m.RunModel:
         """The newest claim of a key as a run."""
         state: m.RunState = "running"
         if seen.ended:

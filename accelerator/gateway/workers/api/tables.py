@@ -29,6 +29,7 @@ from accelerator.query.statements.nodes import Statement
 from accelerator.services.clustering.order import StoredOrder
 from accelerator.session import commands
 from rewrite.facts import At
+from rewrite.text.printable import shortened
 
 if TYPE_CHECKING:
     from accelerator.query.runtime.services import Services
@@ -331,8 +332,7 @@ def _of_state(what: str, pinned: PinnedTable) -> str:
 
 
 def _unknown(what: str) -> UnknownTableError:
-    text = what if len(what) <= 300 else f"{what[:300]}…"
-    return UnknownTableError(f"there is no {text}", hint="check the name")
+    return UnknownTableError(f"there is no {shortened(what, 300)}", hint="check the name")
 
 
 def _clustered(pinned: PinnedTable) -> m.Clustering | None:

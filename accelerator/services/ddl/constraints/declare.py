@@ -123,11 +123,11 @@ def show(lake: Lake, table: tuple[str, ...] | None = None) -> list[dict[str, obj
     """
     if table is not None:
         full = lake.resolve(table)
-        return [_shown(joined(full), one) for one in constraints_of(lake, full)]
+        return [_row(joined(full), one) for one in constraints_of(lake, full)]
     rows: list[dict[str, object]] = []
     for full in sorted(lake.tables()):
         try:
-            rows += [_shown(joined(full), one) for one in constraints_of(lake, full)]
+            rows += [_row(joined(full), one) for one in constraints_of(lake, full)]
         except AcceleratorError as error:
             if stops_listing(error):
                 raise
@@ -135,7 +135,7 @@ def show(lake: Lake, table: tuple[str, ...] | None = None) -> list[dict[str, obj
     return rows
 
 
-def _shown(table: str, constraint: Constraint) -> dict[str, object]:
+def _row(table: str, constraint: Constraint) -> dict[str, object]:
     there = constraint.references
     return {
         "table": table,

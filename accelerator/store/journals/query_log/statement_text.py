@@ -72,16 +72,16 @@ class RedactedStatement(Struct, frozen=True):
         return _logins(message)
 
 
-def told(sql: str, dialect: str) -> RedactedStatement:
+def redact_sql(sql: str, dialect: str) -> RedactedStatement:
     """What the log keeps of a statement; of a long one the beginning, and no shape.
 
     Statements that differ in constants alone are cut into words once.
     """
-    return _told(sql[: READ_MAX + 1], dialect)
+    return _redacted_prefix(sql[: READ_MAX + 1], dialect)
 
 
 @lru_cache(256)
-def _told(sql: str, dialect: str) -> RedactedStatement:
+def _redacted_prefix(sql: str, dialect: str) -> RedactedStatement:
     """The same of a text that is at most one letter longer than what is looked at."""
     bare = without_constants(sql, dialect) if len(sql) < READ_MAX else None
     if bare is None:

@@ -30,7 +30,7 @@ from accelerator.services.refresh.service import Refresh, Refreshed
 from accelerator.services.runner import Outcome, Reported
 from accelerator.store import Store
 from accelerator.store.journals.claims import Claims, TaskProgress
-from accelerator.store.journals.run import known
+from accelerator.store.journals.run import runs_of
 from accelerator.store.log.registry import RegistryCodec
 from tests.accelerator.services.refresh.followed_lake import (
     CUBE,
@@ -181,7 +181,7 @@ def test_a_failure_is_told_and_waits_longer_each_time(
     assert "the disk is full" in row["last_error"] and row["lag_s"] > 0 and row["progress"] is None
     waits = []
     for _ in range(3):
-        last = known(Claims(acc.services.store.files), key(acc))
+        last = runs_of(Claims(acc.services.store.files), key(acc))
         assert last.last is not None
         waits.append(round(last.wait_s(last.last.state, last.last.ended_ms)))
         assert refreshed(acc) == []

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.store.journals.query_log import statement_text
-from accelerator.store.journals.query_log.statement_text import read, told
+from accelerator.store.journals.query_log.statement_text import read, redact_sql
 from accelerator.store.journals.query_log.text_shape import without_constants
 
 _WORDS = [
@@ -81,13 +81,13 @@ STATEMENTS = st.builds(
 @given(STATEMENTS, st.sampled_from(["spark", "trino"]))
 @settings(max_examples=400)
 def test_what_is_told_is_what_the_words_say(sql, dialect):
-    assert told(sql, dialect) == read(sql, dialect)
+    assert redact_sql(sql, dialect) == read(sql, dialect)
 
 
 def test_fresh_constants_are_not_read_again(monkeypatch):
-    told("SELECT a FROM fresh WHERE b = 'x' AND c IN (1, 2)", "spark")
+    redact_sql("SELECT a FROM fresh WHERE b = 'x' AND c IN (1, 2)", "spark")
     monkeypatch.setattr(statement_text, "read", None)
-    found = told("SELECT a FROM fresh WHERE b = 'y' AND c IN (3, 4)", "spark")
+    found = redact_sql("SELECT a FROM fresh WHERE b = 'y' AND c IN (3, 4)", "spark")
     assert found.text == "SELECT a FROM fresh WHERE b = 'y' AND c IN (3, 4)"
     assert found.shape_text == "SELECT a FROM fresh WHERE b = ? AND c IN (?, …)"
 

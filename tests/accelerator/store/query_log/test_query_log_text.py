@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.store.journals.query_log.record import COLUMN_OF, bounded
-from accelerator.store.journals.query_log.statement_text import READ_MAX, told
+from accelerator.store.journals.query_log.statement_text import READ_MAX, redact_sql
 
 SECRET = "hunter2hunter2"
 WITH_SECRETS = [
@@ -41,7 +41,7 @@ WITH_SECRETS = [
 @pytest.mark.parametrize(("dialect", "pattern"), WITH_SECRETS)
 def test_secrets_go_and_the_rest_stays(dialect, pattern):
     sql = pattern.format(SECRET)
-    found = told(sql, dialect)
+    found = redact_sql(sql, dialect)
     assert "hunter2" not in found.text
     assert "***" in found.text
     assert found.text.startswith(pattern[:6])
@@ -60,7 +60,7 @@ def test_secrets_go_and_the_rest_stays(dialect, pattern):
     ],
 )
 def test_what_is_no_secret_stays_as_it_was(sql):
-    assert told(sql, "spark").text == sql
+    assert redact_sql(sql, "spark").text == sql
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_what_is_no_secret_stays_as_it_was(sql):
     ],
 )
 def test_statements_that_differ_in_constants_have_one_shape(one, other):
-    assert told(one, "spark").shape == told(other, "spark").shape
-    assert told(one, "spark").shape_text == told(other, "trino").shape_text
+    assert redact_sql(one, "spark").shape == redact_sql(other, "spark").shape
+    assert redact_sql(one, "spark").shape_text == redact_sql(other, "trino").shape_text
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_statements_that_differ_in_constants_have_one_shape(one, other):
     ],
 )
 def test_other_statements_have_another(one, other):
-    assert told(one, "spark").shape != told(other, "spark").shape
+    assert redact_sql(one, "spark").shape != redact_sql(other, "spark").shape
 
 
 def test_shapes_are_stable():
     """The advisor groups by them over releases; a change of theirs is another format."""
-    found = told("SELECT a, sum(b) FROM t WHERE x = 1 AND y IN ('a') LIMIT 10", "spark")
+    found = redact_sql("SELECT a, sum(b) FROM t WHERE x = 1 AND y IN ('a') LIMIT 10", "spark")
     assert found.shape == "59d310d0b8b436611f5502139ecba257"
     assert found.shape_text == "SELECT a, sum(b) FROM t WHERE x = ? AND y IN (?, …) LIMIT ?"
 
 
 def test_what_is_no_query_and_what_is_long_has_no_shape():
-    assert told("DROP TABLE t", "spark").shape is None
+    assert redact_sql("DROP TABLE t", "spark").shape is None
     long = "SELECT " + ", ".join(["a"] * READ_MAX)
-    assert told(long, "spark").shape is None
-    assert len(told(long, "spark").text.encode()) <= COLUMN_OF["sql"].most
+    assert redact_sql(long, "spark").shape is None
+    assert len(redact_sql(long, "spark").text.encode()) <= COLUMN_OF["sql"].most
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_texts_that_are_meant_to_take_long_end(part):
     """Each would take minutes by a pattern that goes back and forth."""
     text = part * (READ_MAX // len(part))
     for sql in (text, f"SELECT '{text}'", f"SET {text}", f"SELECT {text}"):
-        assert len(told(sql, "spark").text.encode()) <= COLUMN_OF["sql"].most
+        assert len(redact_sql(sql, "spark").text.encode()) <= COLUMN_OF["sql"].most
 
 
 @given(st.text(), st.sampled_from(["spark", "trino", "duckdb", "mysql"]))
 def test_any_text_is_told(text, dialect):
     for sql in (text, f"SELECT {text}", f"SET {text}"):
-        found = told(sql, dialect)
+        found = redact_sql(sql, dialect)
         found.text.encode()
         assert found.hidden_in(text) is not None
 
@@ -133,7 +133,7 @@ def test_any_text_is_told(text, dialect):
 def test_a_secret_in_properties_never_stays(value, name, dialect, before):
     """Whatever stands before it, quotes that aren't closed too."""
     secret = f"zq{value}"
-    found = told(f"ALTER TABLE {before} SET TBLPROPERTIES ('{name}' = '{secret}')", dialect)
+    found = redact_sql(f"ALTER TABLE {before} SET TBLPROPERTIES ('{name}' = '{secret}')", dialect)
     assert secret not in found.text
 
 

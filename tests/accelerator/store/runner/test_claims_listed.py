@@ -9,7 +9,7 @@ import pytest
 
 from accelerator.store.files.files import open_files
 from accelerator.store.journals.claims import FOLDER, Claims, TaskProgress, path_of
-from accelerator.store.journals.run import Every, FinishedRun, known
+from accelerator.store.journals.run import Every, FinishedRun, runs_of
 
 
 class Counted:
@@ -54,7 +54,7 @@ def test_many_tasks_take_one_listing_and_a_read_each(files):
         f"refresh-{number}": number for number in range(30)
     }
     assert found["refresh-runs"].running == TaskProgress(3, 9)
-    assert found == {key: known(Claims(files), key) for key in found}
+    assert found == {key: runs_of(Claims(files), key) for key in found}
     files.asked.clear()
     _ran(claims, "refresh-7", 70)
     files.asked.clear()

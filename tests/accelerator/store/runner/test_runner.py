@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accelerator.errors import BuildError, CancelledError, SparkElsewhereError, StoreError
 from accelerator.services.runner import DueTasks, Outcome, Runner
 from accelerator.store.journals.claims import Claims
-from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, known, until_s
+from accelerator.store.journals.run import AHEAD_MS, FinishedRun, TaskRuns, runs_of, until_s
 from tests.accelerator.store.runner.claim_world import Memory
 
 
@@ -106,10 +106,10 @@ def test_a_failure_stops_no_other_and_is_kept():
         bad, good = Job("bad", fail), Job("good")
         ran(Jobs(bad, good), claims=claims)
         assert isinstance(bad.outcomes[0].error, BuildError) and good.outcomes[0].error is None
-        last = known(claims, "bad").last
+        last = runs_of(claims, "bad").last
         assert last.failures == failures and last.code == "build_failed"
         assert last.error.startswith("no\n") and len(last.error) <= 2000
-    assert known(claims, "good").last.failures == 0
+    assert runs_of(claims, "good").last.failures == 0
     assert bad.asked[0].failures == 2
 
 
@@ -119,7 +119,7 @@ def test_what_is_not_due_any_more_is_not_run_and_keeps_its_last_run():
     idle = Job("k", lambda *_: pytest.fail("it ran"), due=False)
     ran(Jobs(idle), claims=claims)
     assert idle.outcomes == [None]
-    assert known(claims, "k").last.done == 7
+    assert runs_of(claims, "k").last.done == 7
 
 
 def test_what_another_one_has_claimed_is_left_to_it():
@@ -151,7 +151,7 @@ def test_told_to_stop_what_runs_ends_and_nothing_begins():
     first, second = Job("a", work, group="g"), Job("b", group="g", since=1)
     ran(Jobs(first, second), claims=claims, stop=stop)
     assert len(first.outcomes) == 1 and not second.outcomes
-    last = known(claims, "a").last
+    last = runs_of(claims, "a").last
     assert (last.failures, last.error, last.more) == (0, None, True)
 
 
@@ -184,7 +184,7 @@ def test_what_no_task_may_raise_is_raised_once_others_have_ended(error):
 
     with pytest.raises(type(error)):
         ran(Jobs(Job("a", work)), claims=claims)
-    assert known(claims, "a") == TaskRuns()
+    assert runs_of(claims, "a") == TaskRuns()
 
 
 RUNS = st.builds(
@@ -246,9 +246,9 @@ def test_a_task_that_kills_each_process_waits_though_it_never_ran_to_its_end():
             files, now_ms=lambda: now_ms[0], process=f"p{number}", gone=lambda _told: True
         )
         assert claims.claim("a") is not None  # and the process dies over it
-        waits.append(known(claims, "a").wait_s("", now_ms[0]))
+        waits.append(runs_of(claims, "a").wait_s("", now_ms[0]))
         now_ms[0] += 10_000
-        waits.append(known(claims, "a").wait_s("", now_ms[0]))
+        waits.append(runs_of(claims, "a").wait_s("", now_ms[0]))
     assert waits == [0, 0, 0, 0, 10, 0, 20, 10, 40, 30]
 
 

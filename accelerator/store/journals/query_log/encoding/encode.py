@@ -28,7 +28,7 @@ from accelerator.store.journals.query_log.record import (
     arrow_schema,
     bounded,
 )
-from accelerator.store.journals.query_log.statement_text import told
+from accelerator.store.journals.query_log.statement_text import redact_sql
 from accelerator.store.journals.query_log.writing.merged_parts import WrittenLogFile, parts_text
 
 VERSION = 1
@@ -111,7 +111,7 @@ def _derived(records: Iterable[LogRecord]) -> dict[str, list[Any]]:
 
 
 def _of_text(record: LogRecord) -> dict[str, Any]:
-    text = told(record.sql, record.dialect)
+    text = redact_sql(record.sql, record.dialect)
     whole = len(record.sql) if record.sql_length is None else record.sql_length
     is_whole = whole == len(record.sql)
     return {

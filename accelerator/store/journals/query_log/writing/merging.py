@@ -100,7 +100,7 @@ def merge(
         if (len(small) < few and not holders) or left <= 0:
             continue
         merged = [one for one in small if one.file.is_merged][:left]
-        known = list(_known(files, [*merged, *(one for one in holders if one not in small)]))
+        known = list(_read_files(files, [*merged, *(one for one in holders if one not in small)]))
         plain = [one for one in small if not one.file.is_merged]
         # Of a file that another one was made of no more is asked.
         held = {part for one in known if len(one.parts) > 1 for part in one.parts}
@@ -109,7 +109,7 @@ def merge(
         ]
         unread = [one for one in plain if one.file.id not in held][: left - len(merged)]
         left -= len(merged) + len(unread)
-        known += _known(files, unread)
+        known += _read_files(files, unread)
         known.sort(key=lambda one: one.stored.file.path)
         for group in _groups(_uncovered(files, known, now_us, done)):
             if len(group) >= few:
@@ -166,7 +166,7 @@ def _read(files: StoreFiles, file: LogFile, names: Sequence[str] | None = None) 
         return None
 
 
-def _known(files: StoreFiles, stored: Iterable[_Stored]) -> Iterator[_ReadFile]:
+def _read_files(files: StoreFiles, stored: Iterable[_Stored]) -> Iterator[_ReadFile]:
     for one in stored:
         found = _read(files, one.file, ("started",))
         if found is not None:
