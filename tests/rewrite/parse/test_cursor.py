@@ -94,7 +94,7 @@ def test_steps_over_what_fits() -> None:
         ("a CUB", "expected CUBE, found CUB", ("CUBE",), 3),
         ("a", "expected CUBE, found the end", (), 2),
         ("a 'CUBE'", "expected CUBE, found 'CUBE'", ("CUBE",), 3),
-        (f"a {'b' * 50}", f"expected CUBE, found {'b' * 40}…", (), 3),
+        (f"a {'b' * 50}", f"expected CUBE, found {'b' * 39}…", (), 3),
     ],
 )
 def test_what_does_not_fit_has_its_place(
