@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from rewrite.ir.timestamps import clock
-from rewrite.parse.parse import parse
+from rewrite.parse.parse import PARSER_FAILS, parse
 from rewrite.text.spark_lexer import Token, scanned
 
 _KINDS = {
@@ -100,7 +99,7 @@ def timed_text(sql: str) -> TimedText | None:
     marks = (*(f"{_MARK}{place}" for place in range(len(found))), "")
     try:
         tree = parse("".join(part for pair in zip(texts, marks, strict=True) for part in pair))
-    except (SqlglotError, RecursionError):
+    except PARSER_FAILS:
         return None
     if not _are_operands(tree, marks[:-1]):
         return None

@@ -328,3 +328,15 @@ def test_other_threads_have_the_same_current_catalog(shop: Shop) -> None:
     thread.start()
     thread.join(60)
     assert [m.rewritten for m in metrics] == [True, True], metrics
+
+
+def test_both_answers_are_of_one_moment(shop: Shop) -> None:
+    shop.create()
+    outcome = shop.acc.verify(
+        f"SELECT g, now() AS asked, count(*) AS n FROM {shop.table}"
+        " WHERE current_date > DATE '2020-01-01' GROUP BY g"
+    )
+    assert outcome.equal and outcome.rewritten
+    asked = f"SELECT g, count(*) AS n FROM {shop.table} WHERE now() > current_date() GROUP BY g"
+    assert shop.acc.query(f"VERIFY {asked}").arrow()["equal"][0].as_py()
+    assert shop.acc.sql(asked).count() == shop.acc.query(asked).num_rows

@@ -120,8 +120,12 @@ class _Judged(Struct, frozen=True):
 def verify(queries: Queries, sql: str) -> Verification:
     """Both answers to a query in Spark SQL, under one state of the tables.
 
-    Taken again while a commit came between. What makes a wrong answer is switched off.
+    Taken again while a commit came between. What makes a wrong answer is switched off. Both answers
+    are of one moment.
     """
+    asked = queries.read(sql, SPARK)
+    if isinstance(asked, Query) and asked.untimed is not None:
+        sql = asked.bare
     both = _both(queries, sql)
     metrics, plain = both.accelerated.metrics, both.plain
     estimates = _estimates(both)

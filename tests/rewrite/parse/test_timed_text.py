@@ -73,6 +73,7 @@ def test_the_moment_is_a_constant(sql: str, wanted: str) -> None:
         "SELECT a FROM t LIMIT year(current_date())",
         "VALUES (now())",
         "SELECT a FROM t WHERE d < now() AND (",
+        "SELECT a FROM t WHERE " + "(" * 5_000 + "now() > d" + ")" * 5_000,
         "SELECT * FROM explode(array(now())) WHERE now() > d",
     ],
 )
