@@ -8,7 +8,7 @@ its text as its name: if it asks for the time, nothing is replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -27,7 +27,9 @@ _KINDS = {
 }
 _ALONE = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP"})
 """Those that need no parentheses."""
-_ASKS = re.compile(rf"\b(?:{'|'.join(_KINDS)})\b", re.IGNORECASE)
+WORDS = tuple(key.lower() for key in _KINDS)
+"""Functions of Spark's, of which a session may have its own."""
+_ASKS = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE | re.ASCII)
 _MARK = "acc_moment_"
 _CLAUSES = frozenset({"expressions", "where", "having", "group", "order", "joins", "from_"})
 
@@ -45,23 +47,27 @@ class TimedText(Struct, frozen=True):
     tables: frozenset[tuple[str, ...]]
     defined: frozenset[str]
 
-    def may_name(self, columns: Callable[[tuple[str, ...]], Collection[str] | None]) -> bool:
-        """Tests whether a column may be meant; `columns` gives None for an unknown table.
+    def may_name(self, columns: Callable[[tuple[str, ...]], Mapping[str, str] | None]) -> bool:
+        """Tests whether a column or field may be meant; `columns` are a table's, with types.
 
-        Spark looks for a column first if no parentheses follow.
+        Spark looks for a column first if no parentheses follow. An unknown table has None.
         """
         for parts in self.tables if self.names else ():
             known = columns(parts)
             if known is None and (len(parts) > 1 or parts[0].lower() not in self.defined):
                 return True
-            if not self.names.isdisjoint(one.lower() for one in known or ()):
+            told = " ".join(text for pair in (known or {}).items() for text in pair).lower()
+            if any(name in told for name in self.names):
                 return True
         return False
 
     def at(self, moment: datetime, zone: str) -> str | None:
-        """Returns the text with that moment as constants; None for an unknown zone."""
+        """Returns the text with that moment as constants; None for an unknown zone.
+
+        To Spark an equal constant in the text is another expression, to group by for example: None.
+        """
         local = clock(moment, zone)
-        if local is None:
+        if local is None or any(local.date().isoformat() in text for text in self.texts):
             return None
         instant = moment.astimezone(UTC).replace(tzinfo=None)
         constants = {
@@ -90,9 +96,10 @@ def timed_text(sql: str) -> TimedText | None:
     if not asks_for_time(sql) or _MARK in sql:
         return None
     tokens = scanned(sql)
-    found = [] if not tokens or tokens[-1].kind == "unclosed" else _asks(tokens)
-    if not found:
-        return None
+    found = [] if not tokens or tokens[-1].kind == "unclosed" else _asks(sql, tokens)
+    keys = [key for key, _, _ in found]
+    if not keys or {"NOW", "CURRENT_TIMESTAMP"} <= {*keys}:
+        return None  # the two are different expressions to Spark
     ends = [0, *(end for _, _, end in found)]
     starts = [*(start for _, start, _ in found), len(sql)]
     texts = tuple(sql[end:start] for end, start in zip(ends, starts, strict=True))
@@ -106,14 +113,15 @@ def timed_text(sql: str) -> TimedText | None:
     names = frozenset(
         sql[start:end].lower() for _, start, end in found if sql[start:end].upper() in _ALONE
     )
-    if any(name.name.lower() in names for name in tree.find_all(exp.Identifier)):
+    said = [word.upper() for word in _ASKS.findall(sql) if word.lower() in names]
+    if any(said.count(name.upper()) > keys.count(name.upper()) for name in names):
         return None
     tables = frozenset(tuple(p.name for p in one.parts) for one in tree.find_all(exp.Table))
     defined = frozenset(one.alias.lower() for one in tree.find_all(exp.CTE))
-    return TimedText(texts, tuple(_KINDS[key] for key, _, _ in found), names, tables, defined)
+    return TimedText(texts, tuple(_KINDS[key] for key in keys), names, tables, defined)
 
 
-def _asks(tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
+def _asks(sql: str, tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
     """The words that ask for the time, each with where it begins and ends."""
     keys = ["", *(token.key for token in tokens), "", ""]
     found = []
@@ -121,6 +129,8 @@ def _asks(tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
         before, after = keys[place], keys[place + 2]
         if token.key not in _KINDS or "." in (before, after):
             continue
+        if not sql[token.start : token.end].isascii():
+            return []
         if after == "(" and keys[place + 3] == ")":
             found.append((token.key, token.start, tokens[place + 2].end))
         elif after != "(" and token.key in _ALONE:
@@ -133,6 +143,8 @@ def _are_operands(tree: exp.Expression, marks: Sequence[str]) -> bool:
     places = [one for one in tree.find_all(exp.Column) if one.name.startswith(_MARK)]
     named = [one for one in tree.find_all(exp.Identifier) if one.name.startswith(_MARK)]
     if sorted(one.name for one in places) != sorted(marks) or len(named) != len(marks):
+        return False
+    if tree.find(exp.Pivot):  # names outputs by values and aggregates
         return False
     return all(map(_is_operand, places))
 

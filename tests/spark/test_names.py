@@ -5,6 +5,7 @@ Over the worlds of suites, by real Spark. Every answer is plain Spark's.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -123,6 +124,17 @@ def test_a_function_of_the_sessions_own_under_sparks_name(call: str) -> None:
         query = f"SELECT {call} s, count(*) n FROM lake.d.once GROUP BY {call}"
         both.check([query])
         acc.spark.udf.register(call.partition("(")[0], lambda *_: "mine")
+        both.changed()
+        both.check([query], rewritten=False, spark=[query])
+
+
+def test_a_time_of_the_sessions_own() -> None:
+    with _live("wrong_once", "appended") as (acc, both, _):
+        query = (
+            "SELECT g, count(*) n FROM lake.d.once WHERE curdate() > DATE '2020-01-01' GROUP BY g"
+        )
+        both.check([query])
+        acc.spark.udf.register("curdate", lambda: datetime.date(1990, 1, 1), "date")
         both.changed()
         both.check([query], rewritten=False, spark=[query])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -20,8 +20,8 @@ _AT = datetime(2026, 3, 28, 23, 30, 1, 5, tzinfo=UTC)
             "SELECT a FROM t WHERE d >= DATE '2026-03-29' - 7",
         ),
         (
-            "SELECT a FROM t WHERE d = CURRENT_DATE OR d = curdate ( ) -- current_date",
-            "SELECT a FROM t WHERE d = DATE '2026-03-29' OR d = DATE '2026-03-29' -- current_date",
+            "SELECT a FROM t WHERE d = CURRENT_DATE OR d = curdate ( ) -- now()",
+            "SELECT a FROM t WHERE d = DATE '2026-03-29' OR d = DATE '2026-03-29' -- now()",
         ),
         (
             "SELECT now() - INTERVAL 1 HOUR AS `now` FROM t",
@@ -72,6 +72,11 @@ def test_the_moment_is_a_constant(sql: str, wanted: str) -> None:
         "SELECT a FROM t WHERE d < now() AND b = $$x$$",
         "SELECT a FROM t LIMIT year(current_date())",
         "VALUES (now())",
+        "SELECT a FROM t WHERE d < current_date AND b = 'current_date'",
+        "SELECT ts < now() AS a, count(*) AS n FROM t GROUP BY ts < current_timestamp()",
+        "SELECT a FROM t WHERE d < CURRENT_TIME\u017fTAMP()",
+        "SELECT a FROM t WHERE e < now() AND d < CURRENT_TIME\u017fTAMP()",
+        "SELECT * FROM (SELECT k, d FROM t) PIVOT (count_if(d < now()) FOR k IN ('a'))",
         "SELECT a FROM t WHERE d < now() AND (",
         "SELECT a FROM t WHERE " + "(" * 5_000 + "now() > d" + ")" * 5_000,
         "SELECT * FROM explode(array(now())) WHERE now() > d",
@@ -79,6 +84,13 @@ def test_the_moment_is_a_constant(sql: str, wanted: str) -> None:
 )
 def test_what_is_not_clear_stays(sql: str) -> None:
     assert timed_text(sql) is None
+
+
+def test_a_constant_of_the_same_day_is_another_expression() -> None:
+    found = timed_text("SELECT d < current_date() AS a FROM t GROUP BY d < DATE '2026-03-29'")
+    assert found is not None
+    assert found.at(_AT, "Europe/Berlin") is None
+    assert found.at(_AT, "UTC") is not None
 
 
 @pytest.mark.parametrize("zone", ["", "Nowhere/City", "PST", "GMT+25:00"])
@@ -95,15 +107,20 @@ def test_a_zone_that_is_not_known(zone: str) -> None:
         ("SELECT a FROM clocks WHERE d < current_date", True),
         ("SELECT a FROM clocks WHERE d < current_date()", False),
         ("SELECT a FROM unknown WHERE d < current_date", True),
+        ("SELECT a FROM (SELECT s.* FROM structs) AS x WHERE d < current_date", True),
         ("WITH w AS (SELECT * FROM t) SELECT a FROM w WHERE d < current_date", False),
         ("WITH w AS (SELECT * FROM clocks) SELECT a FROM w WHERE d < current_date", True),
         ("WITH clocks AS (SELECT * FROM clocks) SELECT a FROM clocks WHERE d < now()", False),
     ],
 )
 def test_a_column_of_that_name(sql: str, may: bool) -> None:
-    tables = {"t": ["a", "d"], "clocks": ["a", "d", "Current_Date"]}
+    tables = {
+        "t": {"a": "int", "d": "date"},
+        "clocks": {"a": "int", "d": "date", "Current_Date": "date"},
+        "structs": {"s": "array<struct<a: int, CURRENT_DATE: date>>"},
+    }
 
-    def columns(parts: tuple[str, ...]) -> Collection[str] | None:
+    def columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:
         return tables.get(parts[0])
 
     found = timed_text(sql)

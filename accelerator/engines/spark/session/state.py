@@ -19,7 +19,9 @@ from accelerator.engines.spark.session.rules import experimental, injected
 from accelerator.engines.spark.session.trusted_extensions import foreign
 from rewrite.bind.calls.known_words import FUNCTIONS, OURS
 from rewrite.identifiers.quoting import REFERENCE
+from rewrite.parse.current_time import WORDS
 
+_SPARKS = (*FUNCTIONS, *WORDS)
 _BUILT_IN = "built-in"
 _BETWEEN = "\0"
 _REFUSED = "ParseException"
@@ -45,7 +47,7 @@ class SessionState:
         views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
         identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
-        self._identifiers = {name: jvm.new(identifier, name) for name in (*FUNCTIONS, *OURS)}
+        self._identifiers = {name: jvm.new(identifier, name) for name in (*_SPARKS, *OURS)}
         self._functions = self._looked_up(jvm)
         self._known: tuple[str, str, str] | None = None
         parts = (
@@ -91,7 +93,7 @@ class SessionState:
     def _looked_at(self) -> tuple[str, str, str]:
         text = str(self._jvm.called(self._functions).toString())
         if self._known is None or self._known[0] != text:
-            replaced = next((n for n in FUNCTIONS if not self._is_built_in(n)), "")
+            replaced = next((n for n in _SPARKS if not self._is_built_in(n)), "")
             self._known = (text, replaced, " ".join(n for n in OURS if self._is_other(n)))
         return self._known
 
