@@ -20,7 +20,7 @@ class GridColumns:
     """The grid's columns, of a session in a time zone."""
 
     def __init__(self, zone: str = "UTC") -> None:
-        self.zone = zone
+        self.zone: str | None = zone
 
     def column(self, _qualifier: tuple[str, ...], name: str) -> Expr:
         """The column of that name."""
