@@ -369,6 +369,6 @@ def _sentences(error: TrinoError) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without secrets and controls; names that a client has made up aren't repeated at length."""
+    """Removes secrets and controls, and cuts names that a client has made up."""
     shown = _LONG.sub(lambda found: shortened(found[0], _NAME_MAX), printable(redacted(text, {})))
     return shortened(shown, _MESSAGE_MAX)

@@ -89,7 +89,7 @@ class PinnedTable:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the data files: by the snapshot's summary, where it says so."""
+        """Bytes of the data files, by the snapshot's summary if it has them."""
         told = self._figure("total-files-size")
         return sum(file.size_bytes for file in self.live_files()) if told is None else told
 

@@ -82,7 +82,7 @@ def surviving(asked: ManifestQuestion, manifests: Sequence[ManifestFile]) -> lis
 def survivors(
     asked: ManifestQuestion, manifest: ManifestFile, columns: ManifestColumns
 ) -> Survivors:
-    """What is left of one manifest."""
+    """Returns the files of one manifest that may pass."""
     keep = _may_pass(asked, manifest, columns)
     field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
     left = columns.taken(np.flatnonzero(keep))

@@ -363,7 +363,7 @@ class ColumnarFiles:
         return self._identity[spec_id]
 
     def _fixed(self, spec_id: int, columns: ManifestColumns) -> Sequence[Mapping[int, object]]:
-        """By file what its spec keeps as it is."""
+        """Returns by file the values of columns that its spec has unchanged."""
         places = self._identity_columns(spec_id)
         if not places:
             return [{}] * columns.count

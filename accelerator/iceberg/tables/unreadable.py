@@ -384,5 +384,5 @@ def _first_sentence(error: Exception) -> str:
 
 
 def _line(text: str) -> str:
-    """A text of somebody else's in a message: in one line, and not all of a long one."""
+    """Returns a foreign text for a message: in one line, and cut if it's long."""
     return shortened(one_line(text), _TEXT_MAX)

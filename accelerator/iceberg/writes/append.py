@@ -387,7 +387,7 @@ def _is_count(properties: Mapping[str, str], name: str) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """What it says, for a client: in one line, not at any length, without passwords."""
+    """Returns the error's text for a client: in one line, cut, without passwords."""
     text = one_line(redacted(str(error), {})) or type(error).__name__
     return shortened(text, _SAID_MAX)
 

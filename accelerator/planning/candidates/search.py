@@ -174,7 +174,7 @@ class CubeSearch:
         return _with_switched_off(self._plan_inlined(sql, tree, scene), scene)
 
     def _plan_inlined(self, sql: str, tree: exp.Expression, scene: PlanContext) -> FoundPlan:
-        """With views as derived tables."""
+        """Plans the statement with views as derived tables."""
         seen = self._facts(scene)
         try:
             zone = scene.settings.get("time_zone")

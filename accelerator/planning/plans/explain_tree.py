@@ -52,5 +52,5 @@ def notes(texts: Iterable[str]) -> str:
 
 
 def short(text: str) -> str:
-    """A predicate, of which not all is shown where it's long."""
+    """Returns a predicate's text, cut if it's long."""
     return shortened(text, _SHOWN)

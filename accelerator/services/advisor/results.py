@@ -474,7 +474,7 @@ def show(statement: ShowAdviceResults, services: Services) -> Iterator[Mapping[s
 
 
 def _running(services: Services) -> str:
-    """How far the advisor is with what it has begun, if it runs: `3/10` data files."""
+    """Returns the advisor's progress if it runs: `3/10` data files."""
     try:
         progress = runs_of(Claims(services.store.files), KEY).running
     except StoreError:

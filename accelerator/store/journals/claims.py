@@ -173,7 +173,7 @@ class Claims:
         return claim
 
     def seen(self, key: str) -> Seen | None:
-        """The newest claim of the key; None where there was never one."""
+        """The newest claim of the key; None if there was never one."""
         return self._newest_claim(key, None)
 
     def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:

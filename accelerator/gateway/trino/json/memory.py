@@ -53,7 +53,7 @@ store8, store16, store32, store64 = (_storing(bits) for bits in (8, 16, 32, 64))
 
 @intrinsic
 def trailing_zeros(_typing, _value):
-    """How many of a number's lowest bits are 0; 64 for 0."""
+    """Counts how many of a number's lowest bits are 0; 64 for 0."""
 
     def codegen(_context, builder, _signature, given):
         return builder.cttz(given[0], ir.Constant(ir.IntType(1), 0))

@@ -14,7 +14,7 @@ WORDS = (
 
 
 def shown_of(cursor: TrinoCursor) -> Shown | Refused | None:
-    """What is asked behind SHOW; None where the words aren't Trino's, StatementError else."""
+    """Returns the request of a SHOW; None if it isn't Trino's. StatementError for a bad one."""
     found = _show(cursor)
     if found is not None and not isinstance(found, Refused):
         cursor.end()
