@@ -23,12 +23,7 @@ Sure = Callable[[Call], bool]
 """Whether an operator that raises on some values raises on none of those that there are."""
 
 
-def _by_types(call: Call) -> bool:
-    """Tests whether the operator raises nothing on any values of its operands' types."""
-    return raises_nothing(call, lambda _: None)
-
-
-def unsafe(exprs: Sequence[Expr], sure: Sure = _by_types) -> Declined | None:
+def unsafe(exprs: Sequence[Expr], sure: Sure = raises_nothing) -> Declined | None:
     """Why an expression can raise, or be of Spark's own meaning: files left out would hide that."""
     return Declined("may_raise") if may_raise(exprs, sure) else unknown(exprs)
 
@@ -44,7 +39,7 @@ def unknown(exprs: Sequence[Expr]) -> Declined | None:
     return None
 
 
-def may_raise(exprs: Iterable[Expr], sure: Sure = _by_types) -> bool:
+def may_raise(exprs: Iterable[Expr], sure: Sure = raises_nothing) -> bool:
     """Returns whether an expression can raise on some row or group."""
     raises = _raises(sure)
     return any(
@@ -56,7 +51,7 @@ def may_raise(exprs: Iterable[Expr], sure: Sure = _by_types) -> bool:
 
 def computes_errors(exprs: Iterable[Expr]) -> bool:
     """Returns whether an operator of the expressions can raise; sums that overflow don't count."""
-    return any(map(_raises(_by_types), _calls(exprs)))
+    return any(map(_raises(raises_nothing), _calls(exprs)))
 
 
 def may_overflow(node: Expr) -> bool:

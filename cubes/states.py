@@ -12,7 +12,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from rewrite import types
-from rewrite.render.expressions import Dialect, duckdb_type
+from rewrite.ir.expr import Expr
+from rewrite.render.expressions import Dialect, Renderer, duckdb_type
 
 Build = Callable[[str, str, Dialect, int], str]
 SUM_LEAVES = "a sum may leave its type"
@@ -162,6 +163,13 @@ def as_rows_have_it(column: str, type_: str | None, dialect: Dialect) -> str:
         return column
     nan = f"CAST('nan' AS {duckdb_type(type_)})"
     return f"CASE WHEN isnan({column}) THEN {nan} ELSE {column} END"
+
+
+def argument_text(kind: str, argument: Expr | None, render: Renderer) -> str:
+    """The text of a state's argument; 1 if it has none. Only NULLs matter to a count."""
+    if argument is None:
+        return "1"
+    return render.presence(argument) if kind == "count" else render.text(argument)
 
 
 def as_spark_groups(value: str, type_: str | None, dialect: Dialect) -> str:

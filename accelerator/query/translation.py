@@ -110,15 +110,15 @@ class Translation:
                 if may_look is None:
                     self.check_ours(named)
                 return named
-            return self._at_once(found if dialect == SPARK else self._in_spark(found, dialect))
+            return self._with_moment(found if dialect == SPARK else self._in_spark(found, dialect))
         except AcceleratorError as error:
             error.move(_query_text(found) or sql, sql)
             raise
 
-    def _at_once(self, found: Statement) -> Statement:
+    def _with_moment(self, found: Statement) -> Statement:
         """The statement with this moment as a constant wherever its query asks for the time."""
         if isinstance(found, OfQuery):
-            query = self._at_once(found.query)
+            query = self._with_moment(found.query)
             return replace(found, query=query) if isinstance(query, Query) else found
         if not isinstance(found, Query) or found.plain or not asks_for_time(found.bare):
             return found

@@ -15,7 +15,14 @@ from msgspec import Struct, field
 from cubes.match_result import WHOLE_SLOT, Final, Match, StateSlot
 from cubes.may_raise import may_overflow, may_raise
 from cubes.measures import Merge, of_cells, of_one_cell
-from cubes.states import STATES, as_spark_groups, may_leave, size_of, sum_that_fits
+from cubes.states import (
+    STATES,
+    argument_text,
+    as_spark_groups,
+    may_leave,
+    size_of,
+    sum_that_fits,
+)
 from rewrite.ir.block import Block
 from rewrite.ir.expr import (
     CUBE,
@@ -454,9 +461,7 @@ def _key(key: Expr, render: Renderer, dialect: Dialect) -> str:
     text = render.text(key)
     if dialect == "spark" or (isinstance(key, Column) and key.occurrence == CUBE):
         return text
-    if key.type is None:
-        raise DeclinedError("expression_not_proven", "The type of a group key isn't known.")
-    return as_spark_groups(text, key.type, dialect)
+    return _as_spark_groups(text, key)
 
 
 def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer) -> str:
@@ -476,10 +481,7 @@ def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer
 
 def _argument(slot: StateSlot, render: Renderer) -> str:
     """Returns the state's argument, NULL in rows that a filter leaves out."""
-    argument = "1"
-    if slot.argument is not None:
-        counts = slot.kind == "count"
-        argument = render.presence(slot.argument) if counts else render.text(slot.argument)
+    argument = argument_text(slot.kind, slot.argument, render)
     if slot.where is None:
         return argument
     return f"CASE WHEN {render.text(slot.where)} THEN {argument} END"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from cubes.definition import CubeDefinition, Edge, StoredState, state_key
-from cubes.states import STATES, as_rows_have_it, as_spark_groups
+from cubes.states import STATES, argument_text, as_rows_have_it, as_spark_groups
 from rewrite.ir.expr import Column, Expr, Literal, columns, transform
 from rewrite.reason import DeclinedError
 from rewrite.render.expressions import Dialect, Renderer, duckdb_type, quote, spark_type
@@ -169,10 +169,7 @@ def _type(type_: str | None, dialect: Dialect) -> str:
 
 def state_sql(state: StoredState, render: Renderer) -> str:
     """The aggregate that computes the state from rows, cast to the type it is stored in."""
-    argument = "1"
-    if state.argument is not None:
-        counts = state.kind == "count"
-        argument = render.presence(state.argument) if counts else render.text(state.argument)
+    argument = argument_text(state.kind, state.argument, render)
     kind = STATES[state.kind]
     if kind.merge in ("MIN", "MAX"):
         argument = as_rows_have_it(argument, state.argument_type, render.dialect)

@@ -104,7 +104,7 @@ def _may_raise_folded(call: Call) -> bool:
         spared = False
     else:
         spared = call.op not in RAISING or not types.is_numeric(call.type)
-    return not spared and _is_constant(call) and not raises_nothing(call, lambda _: None)
+    return not spared and _is_constant(call) and not raises_nothing(call)
 
 
 def _is_constant(expr: Expr) -> bool:

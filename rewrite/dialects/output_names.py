@@ -76,8 +76,7 @@ def _renamed(node: exp.Expr, names: Names | None) -> Names | None:
 def _name(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Alias):
         return node.alias
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Column):
         return node.name
     if isinstance(node, exp.Dot):

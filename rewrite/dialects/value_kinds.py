@@ -411,8 +411,8 @@ class IntervalFactors(NamedTuple):
 
 def interval_of(node: exp.Expr | None) -> IntervalFactors | None:
     """The interval that an expression is, alone or multiplied once; None if it's none."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    if node is not None:
+        node = node.unnest()
     if isinstance(node, exp.Mul):
         sides = node.this, node.expression
         for one, number in (sides, sides[::-1]):

@@ -46,7 +46,7 @@ def cast_of(source: str | None, target: str) -> Cast | None:
     """The cast between two of Spark's types; None if it isn't proven.
 
     >>> cast_of("boolean", "int"), cast_of("date", "int")
-    (Cast(duckdb='CAST({} AS INTEGER)', raises=False, zoned=False), None)
+    (Cast(duckdb='CAST({} AS INTEGER)', raises=False, zoned=False, tests_years=False), None)
     """
     if types.widens(source, target):
         return None

@@ -31,7 +31,6 @@ CAST_LIKE = frozenset({"cast", "substring"})
 """More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
 _NUMERAL = re.compile(r"-?\d{1,9}(\.\d{1,9})?", re.ASCII), re.compile(r"-?\d{1,9}", re.ASCII)
 """What any decimal or floating type takes without raising, and what any whole one does."""
-_DIGITS = 38  # of a decimal, at most
 _FEW = 100_000
 """Years after 9999, at most, that are still a date and a timestamp of Spark's and DuckDB's."""
 _PARTS = {
@@ -51,8 +50,15 @@ _MOVES = {"date_add": (0, 1), "date_sub": (0, 1), "add_months": (0, 1), "timesta
 _TIMES = ("date", *types.TIMESTAMPS)
 
 
-def raises_nothing(call: Call, range_of: RangeOf) -> bool:
-    """Whether the operator itself surely raises on no row; its operands are looked at alone."""
+def _unknown(_column: Column) -> None:
+    """Gives no range."""
+
+
+def raises_nothing(call: Call, range_of: RangeOf = _unknown) -> bool:
+    """Tests whether the operator itself surely raises on no row; its operands are looked at alone.
+
+    Without `range_of` on no values of its operands' types.
+    """
     if call.op in ("+", "-", "*", "neg"):
         if types.decimal_parts(call.type) is not None:
             return _holds(call)
@@ -152,10 +158,10 @@ def _holds(call: Call) -> bool:
     if call.op == "neg":
         return True
     sizes = [exact_digits(arg) for arg in call.args]
-    (a, s), (b, t) = (one or (_DIGITS, _DIGITS) for one in sizes)
+    (a, s), (b, t) = (one or (types.DECIMAL_DIGITS,) * 2 for one in sizes)
     if call.op == "*":
-        return a + b + 1 <= _DIGITS
-    return max(a - s, b - t) + max(s, t) + 1 <= _DIGITS
+        return a + b + 1 <= types.DECIMAL_DIGITS
+    return max(a - s, b - t) + max(s, t) + 1 <= types.DECIMAL_DIGITS
 
 
 def whole_range(expr: Expr, range_of: RangeOf) -> Range | None:

@@ -32,7 +32,9 @@ WORDS = tuple(key.lower() for key in _KINDS)
 _ASKS = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE | re.ASCII)
 _PARTS = ("now", "current_", "curdate", "localtimestamp")
 _MARK = "acc_moment_"
-_CLAUSES = frozenset({"expressions", "where", "having", "group", "order", "joins", "from_"})
+_CLAUSES = frozenset(
+    {"expressions", "from_", "group", "having", "joins", "order", "where", "with_"}
+)
 
 
 class TimedText(Struct, frozen=True):
@@ -76,8 +78,7 @@ class TimedText(Struct, frozen=True):
             "timestamp": f"TIMESTAMP_LTZ '{instant.isoformat(' ', 'microseconds')}Z'",
             "timestamp_ntz": f"TIMESTAMP_NTZ '{local.isoformat(' ', 'microseconds')}'",
         }
-        said = (*(constants[kind] for kind in self.asks), "")
-        return "".join(part for pair in zip(self.texts, said, strict=True) for part in pair)
+        return _joined(self.texts, [constants[kind] for kind in self.asks])
 
 
 def asks_for_time(sql: str) -> bool:
@@ -105,22 +106,25 @@ def timed_text(sql: str) -> TimedText | None:
     ends = [0, *(end for _, _, end in found)]
     starts = [*(start for _, start, _ in found), len(sql)]
     texts = tuple(sql[end:start] for end, start in zip(ends, starts, strict=True))
-    marks = (*(f"{_MARK}{place}" for place in range(len(found))), "")
+    marks = [f"{_MARK}{place}" for place in range(len(found))]
     try:
-        tree = parse("".join(part for pair in zip(texts, marks, strict=True) for part in pair))
+        tree = parse(_joined(texts, marks))
     except PARSER_FAILS:
         return None
-    if not _are_operands(tree, marks[:-1]):
+    if not _are_operands(tree, marks):
         return None
-    names = frozenset(
-        sql[start:end].lower() for _, start, end in found if sql[start:end].upper() in _ALONE
-    )
-    said = [word.upper() for word in _ASKS.findall(sql) if word.lower() in names]
-    if any(said.count(name.upper()) > keys.count(name.upper()) for name in names):
-        return None
+    names = {key for key, _, end in found if sql[end - 1] != ")"}
+    words = [word.upper() for word in _ASKS.findall(sql)]
+    if any(words.count(name) > keys.count(name) for name in names):
+        return None  # the word may also be an alias, or a field in a text
     tables = frozenset(tuple(p.name for p in one.parts) for one in tree.find_all(exp.Table))
     defined = frozenset(one.alias.lower() for one in tree.find_all(exp.CTE))
-    return TimedText(texts, tuple(_KINDS[key] for key in keys), names, tables, defined)
+    columns = frozenset(map(str.lower, names))
+    return TimedText(texts, tuple(_KINDS[key] for key in keys), columns, tables, defined)
+
+
+def _joined(texts: Sequence[str], between: Sequence[str]) -> str:
+    return "".join(part for pair in zip(texts, (*between, ""), strict=True) for part in pair)
 
 
 def _asks(sql: str, tokens: Sequence[Token]) -> list[tuple[str, int, int]]:
@@ -160,7 +164,7 @@ def _is_operand(place: exp.Column) -> bool:
         if isinstance(node, (exp.Table, exp.Version, exp.Limit, exp.Offset, exp.Hint)):
             return False
         if isinstance(parent, exp.Select):
-            if node.arg_key not in _CLAUSES and node.arg_key != "with_":
+            if node.arg_key not in _CLAUSES:
                 return False
             if node.arg_key == "expressions" and not isinstance(node, exp.Alias):
                 return False

@@ -53,13 +53,11 @@ class ReusableIndexes(Struct, frozen=True):
 def look(
     source: TaskInput, wanted: Sequence[IndexRequest], files: Sequence[FileWork]
 ) -> list[ReusableIndexes]:
-    """Which indexes hold, since the file has none of the keys that have changed."""
-    return [ReusableIndexes(file.path, _partition_values(source, wanted, file)) for file in files]
+    """Returns the indexes of each file that need no new build: it has no key that has changed."""
+    return [ReusableIndexes(file.path, _reusable(source, wanted, file)) for file in files]
 
 
-def _partition_values(
-    source: TaskInput, wanted: Sequence[IndexRequest], file: FileWork
-) -> frozenset[str]:
+def _reusable(source: TaskInput, wanted: Sequence[IndexRequest], file: FileWork) -> frozenset[str]:
     if not file.doubtful:
         return frozenset()
     with readable(source, file) as parquet:

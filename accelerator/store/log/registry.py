@@ -151,7 +151,7 @@ class RegistryVersion(Struct, frozen=True):
     def named(self, name: str, cube_id: str = "") -> CubeRecord:
         """The cube of that name, with an id the one of that id, or the typed error."""
         if name not in self.cubes:
-            near, known = _hint("cubes", name, self.cubes)
+            near, known = _suggestions("cubes", name, self.cubes)
             binned = any(one.cube.name == name for one in self.bin)
             hint = f"it's in the recycle bin: UNDROP CUBE {name}" if binned else known
             raise CubeNotFoundError(
@@ -201,7 +201,7 @@ class RegistryVersion(Struct, frozen=True):
     def index(self, name: str, index_id: str = "") -> IndexRecord:
         """The index of that name, with an id the one of that id, or the typed error."""
         if name not in self.indexes:
-            near, hint = _hint("indexes", name, self.indexes)
+            near, hint = _suggestions("indexes", name, self.indexes)
             raise IndexNotFoundError(
                 f"no index named {name}", hint=hint, suggestions=near, unknown=name
             )
@@ -220,7 +220,7 @@ def _refreshed_as(old: _Record | None, new: _Record) -> _Record:
     return replace(new, refresh=old.refresh)
 
 
-def _hint(what: str, name: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:
+def _suggestions(what: str, name: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:
     """The names that are near, and a hint: those, or all."""
     near = closest(name, known)
     return near, did_you_mean(near) or f"{what} here: {', '.join(sorted(known)) or 'none'}"

@@ -44,6 +44,7 @@ FUNCTIONS = (
 )
 GRAMMAR = ("timestampadd",)
 """Words that Spark's grammar has calls by, and its registry no function."""
+_BOUND = frozenset({*FUNCTIONS, *GRAMMAR})
 OURS = ("has_token", "match")
 """Functions of our own, as long as the session has no others under these words."""
 AGGREGATE_WORDS: dict[str, type[exp.Expression]] = {
@@ -82,8 +83,9 @@ def has_aggregate_call(item: exp.Expr) -> bool:
 def may_aggregate(item: exp.Expr) -> bool:
     """The same, or a function is called that isn't known, and may be a user's aggregate."""
     calls = item.find_all(exp.Anonymous)
-    known = (*OURS, *BY_WORD)
-    return has_aggregate_call(item) or any(written_name(call) not in known for call in calls)
+    return has_aggregate_call(item) or any(
+        written_name(call) not in OURS and written_name(call) not in BY_WORD for call in calls
+    )
 
 
 def constant_needles(tree: exp.Expression) -> Iterator[str]:
@@ -110,5 +112,5 @@ def check_word(node: exp.Expression) -> None:
     if word is None or (isinstance(node, exp.Anonymous) and word not in BY_WORD):
         return
     operands = 1 + len(node.expressions)
-    if word not in (*FUNCTIONS, *GRAMMAR) or (word in _OF_TWO and operands != 2):
+    if word not in _BOUND or (word in _OF_TWO and operands != 2):
         raise DeclinedError("expression_unsupported", f"The function {word}.")

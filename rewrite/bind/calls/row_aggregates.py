@@ -28,7 +28,7 @@ ROW_CALLS: tuple[type[exp.Expression], ...] = (
 )
 """The parser's nodes for them."""
 _WORDLESS = (exp.ArgMax, exp.ArgMin, exp.Quantile)
-"""Nodes that have their words from `said`, if Spark knows these."""
+"""Nodes that have their words from `spelling_of`, if Spark knows these."""
 _HALF = Literal("0.5", "double")
 _BIGINT = "bigint"
 

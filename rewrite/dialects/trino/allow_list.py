@@ -291,9 +291,7 @@ def _is_of_milliseconds(node: exp.Expr) -> bool:
 
 def _check_milliseconds(node: exp.Expr, _: Context) -> None:
     operand = node.expressions[0] if str(node.this).lower() == "to_milliseconds" else None
-    while isinstance(operand, exp.Paren):
-        operand = operand.this
-    if operand is not None and not isinstance(operand, exp.Sub):
+    if operand is not None and not isinstance(operand.unnest(), exp.Sub):
         raise UnsureMeaningError("only milliseconds between two dates are")
 
 
@@ -344,9 +342,7 @@ def _check_cast(node: exp.Expr, context: Context) -> None:
 
 def _is_whole(node: exp.Expr, context: Context) -> bool:
     """Returns whether a decimal is cut to a whole number, the same one in both."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if not isinstance(node, (exp.Ceil, exp.Floor)):
+    if not isinstance(node.unnest(), (exp.Ceil, exp.Floor)):
         return False
     quotients = [one for one in node.find_all(exp.Div) if context.of(one) == "decimal"]
     return all(_is_exact(one, context) for one in quotients)

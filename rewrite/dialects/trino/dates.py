@@ -224,9 +224,7 @@ def moved_by(
 
 def multiple(number: exp.Expr, factor: int, *, wide: bool = False) -> exp.Expression:
     """An integer times a constant: of 32 bits, which others raise at in Trino too; or of 64."""
-    plain: exp.Expr = number
-    while isinstance(plain, exp.Paren):
-        plain = plain.this
+    plain = number.unnest()
     found: exp.Expr = plain.copy()
     if not _is_int(plain) or (wide and factor != 1 and isinstance(plain, exp.Cast)):
         found = _cast(plain, "BIGINT" if wide else "INT")

@@ -153,29 +153,23 @@ def seconds(node: exp.Expression) -> exp.Expression:
 
 def is_step(node: exp.Expr) -> bool:
     """Returns whether it's a whole number of seconds: `floor(seconds / 60) * 60`, or no 60."""
-    product = _unclosed(node)
+    product = node.unnest()
     if not isinstance(product, exp.Mul):
         return bool(product.meta_get(_STEP) == "1")
-    number, step = product.expression, _unclosed(product.this).meta_get(_STEP)
+    number, step = product.expression, product.this.unnest().meta_get(_STEP)
     return isinstance(number, exp.Literal) and bool(step == number.name)
 
 
 def _step_of(node: exp.Expr) -> str | None:
     """Returns the constant that divides a time's seconds; None if it's something else."""
-    quotient = _unclosed(node)
+    quotient = node.unnest()
     if quotient.meta_get(_SECONDS):
         return "1"
-    if not isinstance(quotient, exp.Div) or not _unclosed(quotient.this).meta_get(_SECONDS):
+    if not isinstance(quotient, exp.Div) or not quotient.this.unnest().meta_get(_SECONDS):
         return None
     number = quotient.expression
     is_whole = isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit()
     return number.name if is_whole and number.name.strip("0") else None
-
-
-def _unclosed(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 def _whole_down(node: exp.Expr, context: Context) -> exp.Expression | None:

@@ -123,9 +123,7 @@ def written(time: exp.Expr, format_: str, *, utc: bool = False) -> exp.Expressio
 
 def clock_of(text: exp.Expr) -> exp.Expression | None:
     """The time that a text of `written` is read as; None of another text."""
-    while isinstance(text, exp.Paren):
-        text = text.this
-    clock: exp.Expression | None = text.meta_get(_CLOCK)
+    clock: exp.Expression | None = text.unnest().meta_get(_CLOCK)
     return None if clock is None else clock.copy()
 
 
