@@ -128,6 +128,7 @@ def test_a_process_without_threads_to_spare_asks_one_after_the_other(
 
 _INTERRUPTED = """
     import signal, threading
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it behind &
     from accelerator.iceberg.pins.pin import Pin
 
     class Lake:
